@@ -62,8 +62,8 @@ const project = ({ files, name, order, workers, ...rest }: Tier): TestProjectCon
     maxWorkers: workers,
     sequence: { groupOrder: order },
     // A test that hangs ends; one that is slow on a busy machine does not.
-    testTimeout: name === "all" ? 600_000 : 180_000,
-    hookTimeout: 180_000
+    testTimeout: name === "all" ? 600_000 : 300_000,
+    hookTimeout: 300_000
   }
 })
 

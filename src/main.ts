@@ -5,15 +5,26 @@
 import { NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Exit, Layer, References, type Runtime } from "effect"
 import { parentGone } from "./adapters/embedded/ParentWatch.ts"
+import { BACKUP_HELP, backupArguments } from "./cli/Backup.ts"
+import { DOCTOR_HELP } from "./cli/Findings.ts"
+import { FORGET_HELP, forgetArguments } from "./cli/Forget.ts"
 import { layerLogFormat } from "./cli/LogFormat.ts"
-import { announce, failureLines, HELP, ROTATE_KEY_HELP } from "./cli/Messages.ts"
+import { announce, failureLines, HELP, ROTATE_KEY_HELP, VIEWS_HELP } from "./cli/Messages.ts"
+import { REBUILD_HELP, rebuildArguments } from "./cli/RebuildView.ts"
 import { REPAIR_HELP } from "./cli/Repair.ts"
+import { RESTORE_HELP, restoreArguments } from "./cli/Restore.ts"
 import { noteKeyConfusion } from "./cli/RuntimeNotice.ts"
 import { VERIFY_HELP, verifyCommand } from "./cli/VerifyPack.ts"
 import type { Config } from "./config/Config.ts"
 import { loadConfig } from "./config/ParseConfig.ts"
-import { repairPartition, rotateKey } from "./roles/Maintenance.ts"
+import { backup } from "./roles/Backup.ts"
+import { examine } from "./roles/Doctor.ts"
+import { forget } from "./roles/Forget.ts"
+import { repairPartition, rotateKey, viewsOfTenant } from "./roles/Maintenance.ts"
+import { rebuildView } from "./roles/RebuildView.ts"
+import { restore } from "./roles/Restore.ts"
 import { startRoles } from "./roles/Roles.ts"
+import { layerTracing } from "./roles/Tracing.ts"
 import { serveAsWorker } from "./roles/Worker.ts"
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
@@ -21,8 +32,12 @@ const say = (line: string): void => void process.stderr.write(`${line}\n`)
 const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
 
 const layerLogger = (config: Config) =>
-  Layer.merge(
+  Layer.mergeAll(
     layerLogFormat(config),
+    layerTracing({
+      endpoint: process.env["OTEL_EXPORTER_OTLP_ENDPOINT"],
+      serviceName: config.serviceName
+    }),
     Layer.succeed(References.MinimumLogLevel, levels[config.log.level])
   )
 
@@ -38,9 +53,15 @@ const serve = (config: Config) =>
 const print = (text: string) => Effect.sync(() => void process.stdout.write(text))
 
 const helpOf: Readonly<Record<string, string>> = {
+  backup: BACKUP_HELP,
+  doctor: DOCTOR_HELP,
+  forget: FORGET_HELP,
+  "rebuild-view": REBUILD_HELP,
   repair: REPAIR_HELP,
+  restore: RESTORE_HELP,
   "rotate-key": ROTATE_KEY_HELP,
-  verify: VERIFY_HELP
+  verify: VERIFY_HELP,
+  views: VIEWS_HELP
 }
 
 const program = Effect.gen(function* () {
@@ -53,7 +74,41 @@ const program = Effect.gen(function* () {
     return yield* Effect.fail(new Error(`unknown command ${command}; see npm start -- --help`))
   }
   const config = yield* loadConfig
+  if (command === "doctor") {
+    const isHealthy = yield* examine(config, (text) => void process.stdout.write(text))
+    process.exitCode = isHealthy ? 0 : 1
+    return
+  }
+  if (command === "views") return yield* Effect.flatMap(viewsOfTenant(config, rest), print)
   const logger = layerLogger(config)
+  if (command === "backup") {
+    const asked = yield* Effect.try({ try: () => backupArguments(rest), catch: (error) => error })
+    return yield* backup(config, asked, (text) => void process.stdout.write(text)).pipe(
+      Effect.provide(logger)
+    )
+  }
+  if (command === "rebuild-view") {
+    const asked = yield* Effect.try({ try: () => rebuildArguments(rest), catch: (error) => error })
+    const rebuild = rebuildView(config, asked, (text) => void process.stdout.write(text))
+    return yield* rebuild.pipe(Effect.provide(logger))
+  }
+  if (command === "forget") {
+    const asked = yield* Effect.try({ try: () => forgetArguments(rest), catch: (error) => error })
+    return yield* forget(config, asked, (text) => void process.stdout.write(text)).pipe(
+      Effect.provide(logger)
+    )
+  }
+  if (command === "restore") {
+    const asked = yield* Effect.try({ try: () => restoreArguments(rest), catch: (error) => error })
+    const holds = yield* restore(
+      config,
+      asked,
+      (text) => void process.stdout.write(text),
+      asked.quiet ? () => {} : say
+    ).pipe(Effect.provide(logger))
+    process.exitCode = holds ? 0 : 1
+    return
+  }
   if (command === "repair") {
     return yield* repairPartition(config, rest, say).pipe(Effect.provide(logger))
   }

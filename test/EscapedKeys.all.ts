@@ -15,8 +15,7 @@ import { linkOf } from "../src/domain/chain/ChainLink.ts"
 import { ERASURE_ACTION } from "../src/domain/events/Erasure.ts"
 import { recompute } from "../src/domain/events/HashChain.ts"
 import { canonicalize } from "../src/domain/json/CanonicalJson.ts"
-import { parseJson, parseJsonWith } from "../src/domain/json/Json.ts"
-import type { JsonObject } from "../src/domain/json/StrictJson.ts"
+import { type JsonObject, parseJson, parseJsonWith } from "../src/domain/json/Json.ts"
 import { decodeCommand } from "../src/domain/records/CommandBytes.ts"
 import { readRegistryRecord } from "../src/domain/registry/RegistryEntry.ts"
 import {
@@ -45,7 +44,7 @@ const filesBelow = (folder: string): ReadonlyArray<string> =>
 const places = (pattern: RegExp): Record<string, number> => {
   const found: Record<string, number> = {}
   for (const file of filesBelow("src")) {
-    if (!/\.(?:[cm]?[jt]s|html)$/.test(file)) continue
+    if (!/\.(?:[cm]?[jt]sx?|html)$/.test(file)) continue
     const code = readFileSync(file, "utf8").replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, "")
     const count = code.match(pattern)?.length ?? 0
     if (count > 0) found[file] = count

@@ -10,9 +10,13 @@ import { configHelp } from "../config/ConfigHelp.ts"
 export interface Endpoints {
   readonly url: string | undefined
   readonly kafka: string | undefined
+  /** Settings with which others read the topics of an embedded broker. */
+  readonly subscriberFile: string | undefined
   readonly store: string | undefined
   /** Made at the very first start and never shown again. */
   readonly firstKey: string | undefined
+  /** Signs in to the console once, within ten minutes. */
+  readonly signInCode: string | undefined
 }
 
 const SAMPLE =
@@ -32,9 +36,22 @@ const keyLines = ({ firstKey }: Endpoints): ReadonlyArray<string> =>
         "             tenant default, read and write; shown only this once"
       ]
 
+const consoleLines = ({ http }: Config, { signInCode, url }: Endpoints): ReadonlyArray<string> => {
+  if (!http.hasConsole) return []
+  return signInCode === undefined
+    ? [`  console    ${url}/`]
+    : [
+        `  console    ${url}/#code=${signInCode}`,
+        "             opens signed in: once, within 10 minutes"
+      ]
+}
+
 const banner = (config: Config, endpoints: Endpoints): ReadonlyArray<string> => {
   const { dataDir, roles } = config
-  const { kafka, store, url } = endpoints
+  const { kafka, store, subscriberFile, url } = endpoints
+  const isWhole = ["api", "sequencer", "projection"].every((role) =>
+    roles.some((own) => own === role)
+  )
   return [
     "",
     `alk is ready (${roles.join(", ")})`,
@@ -43,7 +60,9 @@ const banner = (config: Config, endpoints: Endpoints): ReadonlyArray<string> => 
       : !roles.includes("api")
         ? [`  health     ${url}/healthz`, `  metrics    ${url}/metrics`]
         : [
+            ...consoleLines(config, endpoints),
             `  API        ${url}`,
+            `  guide      ${url}/docs/guide`,
             `  reference  ${url}/docs`,
             `  readiness  ${url}/readyz`,
             `  metrics    ${url}/metrics`
@@ -53,26 +72,35 @@ const banner = (config: Config, endpoints: Endpoints): ReadonlyArray<string> => 
       : [
           `  Kafka      ${kafka}, public topics ${config.topics.prefix}.events, .traces, .checkpoints`
         ]),
-    ...(store === undefined ? [] : [`  store      ${store} (CLICKHOUSE_URL of other processes)`]),
+    ...(subscriberFile === undefined ? [] : [`             to read them: ${subscriberFile}`]),
+    ...(store === undefined
+      ? []
+      : [`  store      ${store}; for other processes: ${dataDir}/processes.env`]),
     `  data       ${dataDir}`,
     ...keyLines(endpoints),
     ...(url === undefined || !roles.includes("api")
       ? []
       : ["", "Try it:", `  ${curlLine(url, endpoints.firstKey ?? "YOUR_KEY")}`]),
     "",
-    "Ctrl-C stops everything.",
+    isWhole ? "Ctrl-C stops everything." : "Ctrl-C stops this process.",
     ""
   ]
 }
 
-/** One JSON line for machines, or at most 25 lines for a person. */
+/** One JSON line for machines, or at most 30 lines for a person. */
 export const announce = (config: Config, endpoints: Endpoints): Effect.Effect<void> => {
-  const { kafka, store, url } = endpoints
+  const { kafka, store, subscriberFile, url } = endpoints
   if (config.log.format === "pretty") {
     return Effect.sync(() => void process.stdout.write(`${banner(config, endpoints).join("\n")}\n`))
   }
   return Effect.logInfo("ready").pipe(
-    Effect.annotateLogs({ kafka, store, url, roles: config.roles }),
+    Effect.annotateLogs({
+      kafka,
+      subscriber_file: subscriberFile,
+      store,
+      url,
+      roles: config.roles
+    }),
     // The person who has started the program waits for this line, whatever the level of the others.
     Effect.provideService(References.MinimumLogLevel, "Info"),
     // A key in the log would stay there: it goes to the terminal's line of its own.
@@ -120,6 +148,14 @@ it signed until then can still be verified, what it would sign later is refused.
 ALK_SIGNING_KEY_FILE, replace that file and name the old one in ALK_SIGNING_KEY_PREVIOUS_FILE instead.
 `
 
+export const VIEWS_HELP = `alk views <tenant>
+
+Prints the SQL that gives tools on your ClickHouse the views of one tenant: events, executions, spans
+and trace_events in the database bi_<tenant>, as POST /v1/sql has them. Run it with the configuration
+of the service; it connects to nothing. An administrator of ClickHouse runs what it prints, again after
+an update of alk, and then makes the user for the tool: docs/security.md.
+`
+
 export const HELP = (): string =>
   [
     "alk: audit log and execution traces that prove themselves",
@@ -127,7 +163,10 @@ export const HELP = (): string =>
     "  npm start                 run the service; without configuration, on embedded parts",
     "  npm start -- --help       this text",
     "  npm start -- verify FILE  check an evidence pack offline; verify --help says more",
+    "  npm start -- doctor       check what the service needs on this machine",
     "  npm start -- rotate-key   a new key for checkpoints; rotate-key --help says more",
+    "  npm start -- views T      SQL that gives tools on ClickHouse the views of tenant T",
+    "  npm start -- rebuild-view compare the view with the log and mend it, while it is served",
     "  npm start -- repair P     give up what partition P has lost, after it was refused",
     "",
     "Every setting is an environment variable:",

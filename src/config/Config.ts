@@ -3,7 +3,12 @@
  * wrong with it. Holds no default and no name of a variable.
  */
 import { type Redacted, Schema } from "effect"
+import type { Compression } from "../domain/records/Topics.ts"
 import type { Scope } from "../domain/registry/RegistryEntry.ts"
+
+/** Which requests have a line in the log. */
+export const requestLogs = ["all", "failed", "off"] as const
+export type RequestLog = (typeof requestLogs)[number]
 
 export const roles = ["api", "sequencer", "projection", "store"] as const
 export type Role = (typeof roles)[number]
@@ -21,25 +26,44 @@ export interface KafkaSasl {
   readonly password: Redacted.Redacted
 }
 
+/** Files of an encrypted connection, PEM. */
+export interface TlsFiles {
+  /** Without it the system's certificate authorities are trusted. */
+  readonly caFile: string | undefined
+  /** What this process shows of itself, for servers that ask for it: both or none. */
+  readonly certFile: string | undefined
+  readonly keyFile: string | undefined
+}
+
 /** The embedded broker, or a cluster elsewhere. */
 export type KafkaConfig =
-  | { readonly _tag: "Embedded"; readonly port: number }
+  | {
+      readonly _tag: "Embedded"
+      readonly port: number
+      /** It takes everybody on this machine, without a password. */
+      readonly isOpen: boolean
+    }
   | {
       readonly _tag: "External"
       readonly brokers: ReadonlyArray<string>
-      /** Without a file the system's certificate authorities are trusted. */
-      readonly tls: { readonly caFile: string | undefined } | undefined
+      readonly tls: TlsFiles | undefined
       readonly sasl: KafkaSasl | undefined
     }
 
 /** chDB in this process, or a ClickHouse server (or the `store` role of another process). */
 export type ClickHouseConfig =
-  | { readonly _tag: "Embedded" }
+  | {
+      readonly _tag: "Embedded"
+      /** The role store takes everybody on this machine, without a password. */
+      readonly isOpen: boolean
+    }
   | {
       readonly _tag: "External"
       readonly url: string
       readonly user: string | undefined
       readonly password: Redacted.Redacted | undefined
+      /** undefined: nothing but what the address says. */
+      readonly tls: TlsFiles | undefined
       /** Name for ON CLUSTER; with it tables use the Replicated engines. */
       readonly cluster: string | undefined
     }
@@ -52,6 +76,10 @@ export interface Config {
     readonly host: string
     /** 0 takes any free port. */
     readonly port: number
+    /** Browsers get the console. */
+    readonly hasConsole: boolean
+    /** Of OTLP over gRPC; undefined is off, 0 takes any free port. */
+    readonly otlpGrpcPort: number | undefined
     /** Without a trailing slash; undefined: taken from the address that is listened on. */
     readonly publicUrl: string | undefined
     /** Other processes of this installation listen on the same port. */
@@ -74,6 +102,8 @@ export interface Config {
     readonly minInSyncReplicas: number
     /** Of `events` and `traces`, in milliseconds. */
     readonly eventsRetentionMs: number | "forever"
+    /** Of the public topics; the others are the program's own and have zstd. */
+    readonly publicCompression: Compression
   }
   readonly clickhouse: ClickHouseConfig
   readonly database: string
@@ -105,6 +135,13 @@ export interface Config {
     /** Per client address; 0 is off. */
     readonly failedKeysPerMinute: number
   }
+  /** Files that are made in the background. */
+  readonly exports: {
+    readonly folder: string
+    readonly keptHours: number
+    /** Of one tenant. */
+    readonly bytesMax: number
+  }
   readonly dedupWindowEvents: number
   readonly idempotencyWindowEntries: number
   /** 0 is off. */
@@ -120,6 +157,7 @@ export interface Config {
   readonly log: {
     readonly level: "debug" | "info" | "warn" | "error"
     readonly format: "json" | "pretty"
+    readonly requests: RequestLog
   }
 }
 

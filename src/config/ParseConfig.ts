@@ -12,7 +12,8 @@ import {
   ConfigInvalid,
   type KafkaConfig,
   type ProcessContext,
-  roles
+  roles,
+  type TlsFiles
 } from "./Config.ts"
 import {
   BODY_BUDGET_FACTOR,
@@ -54,9 +55,13 @@ const readValues = (environment: Environment, problems: Array<string>): Values =
 /** Edits that an unknown `ALK_` name may be away from the one that it is said to mean. */
 const ALK_MISTAKES_MAX = 4
 
+/** What clients read: they may be set where the service is started too. */
+const ofClients: ReadonlyArray<string> = ["ALK_URL", "ALK_API_KEY", "ALK_CONTEXT"]
+
 const unknownNames = (environment: Environment): ReadonlyArray<string> =>
   Object.keys(environment)
     .filter((name) => name.startsWith("ALK_") && !Object.hasOwn(variables, name))
+    .filter((name) => !ofClients.includes(name))
     .map((name) => {
       const nearest = nearestName(name, Object.keys(variables), () => ALK_MISTAKES_MAX)
       return nearest === undefined
@@ -81,6 +86,14 @@ const otherNames: ReadonlyArray<readonly [names: RegExp, meant: Name]> = [
   [/^CLICKHOUSE_(?:HOST|URI|ADDR(?:ESS)?|ENDPOINT|SERVERS?|DSN)$/, "CLICKHOUSE_URL"],
   [/^CLICKHOUSE_DB$/, "CLICKHOUSE_DATABASE"]
 ]
+
+/** Authority, certificate and key of a connection. */
+const KAFKA_TLS_FILES = ["KAFKA_TLS_CA_FILE", "KAFKA_TLS_CERT_FILE", "KAFKA_TLS_KEY_FILE"] as const
+const CLICKHOUSE_TLS_FILES = [
+  "CLICKHOUSE_TLS_CA_FILE",
+  "CLICKHOUSE_TLS_CERT_FILE",
+  "CLICKHOUSE_TLS_KEY_FILE"
+] as const
 
 /** One slip in a short name, two in a long one: `KAFKA_OPTS` is not `KAFKA_TLS`. */
 const unprefixedMistakes = (length: number): number => (length < 12 ? 1 : 2)
@@ -125,11 +138,25 @@ const conflictsOf = (environment: Environment, values: Values): ReadonlyArray<st
     "the data folder keeps the key before its own by itself; rotate-key changes it"
   )
   const sasl = ["KAFKA_SASL_MECHANISM", "KAFKA_SASL_USERNAME", "KAFKA_SASL_PASSWORD"] as const
-  needs([...sasl, "KAFKA_TLS_CA_FILE"], "KAFKA_BROKERS", "the embedded broker needs none")
+  needs(sasl, "KAFKA_BROKERS", "the embedded broker has users of its own")
+  needs(KAFKA_TLS_FILES, "KAFKA_BROKERS", "the embedded broker has no TLS")
   if (values.KAFKA_TLS === "true") {
     needs(["KAFKA_TLS"], "KAFKA_BROKERS", "the embedded broker has no TLS")
-  } else if (set("KAFKA_TLS_CA_FILE")) {
-    problems.push("KAFKA_TLS_CA_FILE is set, but KAFKA_TLS is not true; set KAFKA_TLS=true")
+  } else {
+    for (const name of KAFKA_TLS_FILES.filter(set)) {
+      problems.push(`${name} is set, but KAFKA_TLS is not true; set KAFKA_TLS=true`)
+    }
+  }
+  needs(CLICKHOUSE_TLS_FILES, "CLICKHOUSE_URL", "the embedded ClickHouse is in this process")
+  if (values.CLICKHOUSE_URL?.startsWith("http:")) {
+    for (const name of CLICKHOUSE_TLS_FILES.filter(set)) {
+      problems.push(`${name} is set, but CLICKHOUSE_URL is http; set it to an https address`)
+    }
+  }
+  for (const [, certificate, key] of [KAFKA_TLS_FILES, CLICKHOUSE_TLS_FILES]) {
+    if (set(certificate) === set(key)) continue
+    const [missing, given] = set(certificate) ? [key, certificate] : [certificate, key]
+    problems.push(`${missing} is missing: it belongs to ${given}`)
   }
   if (sasl.some(set) && !sasl.every(set)) {
     const missing = sasl.filter((name) => !set(name)).join(" and ")
@@ -217,16 +244,27 @@ const serviceLinkHint = (environment: Environment, problems: ReadonlyArray<strin
     ? ["Kubernetes made such variables for a Service: set enableServiceLinks: false in the pod"]
     : []
 
+type TlsVariables = typeof KAFKA_TLS_FILES | typeof CLICKHOUSE_TLS_FILES
+
+const tlsFilesOf = (
+  values: Values,
+  names: TlsVariables,
+  absolute: (path: string) => string
+): TlsFiles => {
+  const [caFile, certFile, keyFile] = names.map((name) => values[name] && absolute(values[name]))
+  return { caFile, certFile, keyFile }
+}
+
 const kafkaOf = (values: Values, absolute: (path: string) => string): KafkaConfig => {
   const { KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD } = values
-  if (values.KAFKA_BROKERS === undefined) return { _tag: "Embedded", port: values.ALK_KAFKA_PORT }
+  if (values.KAFKA_BROKERS === undefined) {
+    const { ALK_EMBEDDED_OPEN: open, ALK_KAFKA_PORT: port } = values
+    return { _tag: "Embedded", port, isOpen: open === "true" }
+  }
   return {
     _tag: "External",
     brokers: values.KAFKA_BROKERS,
-    tls:
-      values.KAFKA_TLS === "true"
-        ? { caFile: values.KAFKA_TLS_CA_FILE && absolute(values.KAFKA_TLS_CA_FILE) }
-        : undefined,
+    tls: values.KAFKA_TLS === "true" ? tlsFilesOf(values, KAFKA_TLS_FILES, absolute) : undefined,
     sasl:
       KAFKA_SASL_MECHANISM && KAFKA_SASL_USERNAME && KAFKA_SASL_PASSWORD
         ? {
@@ -238,14 +276,17 @@ const kafkaOf = (values: Values, absolute: (path: string) => string): KafkaConfi
   }
 }
 
-const clickHouseOf = (values: Values): ClickHouseConfig =>
+const clickHouseOf = (values: Values, absolute: (path: string) => string): ClickHouseConfig =>
   values.CLICKHOUSE_URL === undefined
-    ? { _tag: "Embedded" }
+    ? { _tag: "Embedded", isOpen: values.ALK_EMBEDDED_OPEN === "true" }
     : {
         _tag: "External",
         url: values.CLICKHOUSE_URL,
         user: values.CLICKHOUSE_USER,
         password: values.CLICKHOUSE_PASSWORD,
+        tls: CLICKHOUSE_TLS_FILES.some((name) => values[name] !== undefined)
+          ? tlsFilesOf(values, CLICKHOUSE_TLS_FILES, absolute)
+          : undefined,
         cluster: values.CLICKHOUSE_CLUSTER
       }
 
@@ -268,6 +309,8 @@ const configOf = (values: Values, context: ProcessContext): Config => {
     http: {
       host: values.HOST,
       port: values.PORT,
+      hasConsole: values.ALK_CONSOLE === "on",
+      otlpGrpcPort: values.ALK_OTLP_GRPC_PORT,
       publicUrl: values.ALK_PUBLIC_URL,
       sharesPort: workersOf(values, context) > 0,
       corsOrigins: values.ALK_CORS_ORIGINS ?? []
@@ -283,9 +326,10 @@ const configOf = (values: Values, context: ProcessContext): Config => {
       partitions: values.ALK_PARTITIONS,
       replication,
       minInSyncReplicas: Math.min(replication, 2),
-      eventsRetentionMs: values.ALK_EVENTS_RETENTION
+      eventsRetentionMs: values.ALK_EVENTS_RETENTION,
+      publicCompression: values.ALK_PUBLIC_COMPRESSION
     },
-    clickhouse: clickHouseOf(values),
+    clickhouse: clickHouseOf(values, absolute),
     database: values.CLICKHOUSE_DATABASE,
     secret: values.ALK_SECRET,
     signingKeyFile: values.ALK_SIGNING_KEY_FILE && absolute(values.ALK_SIGNING_KEY_FILE),
@@ -301,6 +345,11 @@ const configOf = (values: Values, context: ProcessContext): Config => {
       exportsAtOnce: values.ALK_QUOTA_EXPORTS,
       failedKeysPerMinute: values.ALK_QUOTA_FAILED_KEYS
     },
+    exports: {
+      folder: absolute(values.ALK_EXPORTS_DIR ?? join(values.ALK_DATA_DIR, "exports")),
+      keptHours: values.ALK_EXPORTS_KEPT_HOURS,
+      bytesMax: values.ALK_EXPORTS_BYTES_MAX
+    },
     dedupWindowEvents: values.ALK_DEDUP_WINDOW,
     idempotencyWindowEntries: values.ALK_IDEMPOTENCY_WINDOW,
     selfVerifyEventsPerSecond: values.ALK_SELF_VERIFY_EVENTS_PER_SECOND,
@@ -313,7 +362,8 @@ const configOf = (values: Values, context: ProcessContext): Config => {
     },
     log: {
       level: values.LOG_LEVEL,
-      format: values.ALK_LOG_FORMAT ?? (context.terminal ? "pretty" : "json")
+      format: values.ALK_LOG_FORMAT ?? (context.terminal ? "pretty" : "json"),
+      requests: values.ALK_REQUEST_LOG
     }
   }
 }

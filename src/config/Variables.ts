@@ -2,7 +2,9 @@
  * Every environment variable of alk, once, with its default, unit and meaning. The help is made of
  * this table, and so are the refusals.
  */
-import { roles } from "./Config.ts"
+import { compressions } from "../domain/records/Topics.ts"
+import { PARTITIONS_MAX } from "../domain/registry/RegistryEntry.ts"
+import { requestLogs, roles } from "./Config.ts"
 import {
   anyText,
   bootstrapKey,
@@ -34,6 +36,10 @@ const BODY_BUDGET_MAX = 1_048_576 * MIB
 const EVENT_BYTES_MAX_MAX = MIB / 2
 /** Both windows are kept in memory, about 40 bytes an entry. */
 const WINDOW_MAX = 50_000_000
+/** A year: what is to be kept for longer belongs elsewhere. */
+const EXPORTS_KEPT_HOURS_MAX = 8_760
+/** More than any disk that this runs on has. */
+const EXPORTS_BYTES_MAX_MAX = 1_048_576 * MIB * 16
 /** 256 bits as hex are 64, as base64 43 characters; 32 is where guessing is out of the question. */
 export const SECRET_LENGTH_MIN = 32
 /** 96 bits as hex: too many to guess through the API. */
@@ -87,6 +93,16 @@ export const variables = {
     "127.0.0.1",
     "address that the HTTP API listens on"
   ),
+  ALK_OTLP_GRPC_PORT: server.optional(
+    integer(0, 65_535),
+    "off",
+    "port of OTLP over gRPC, without TLS; its usual one is 4317"
+  ),
+  ALK_CONSOLE: server.withDefault(
+    oneOf(["on", "off"]),
+    "on",
+    "whether browsers get the console; off leaves the API alone"
+  ),
   ALK_ROLES: server.withDefault(
     listOf(oneOf(roles), `some of ${roles.join(",")}`),
     "api,sequencer,projection",
@@ -106,6 +122,11 @@ export const variables = {
     path,
     "./.data",
     "folder of the embedded parts and of the generated secret"
+  ),
+  ALK_EXPORTS_DIR: server.optional(
+    path,
+    "the folder exports below ALK_DATA_DIR",
+    "folder of exports that are made in the background; the same one for all API processes"
   ),
   ALK_CACHE_DIR: server.optional(
     text(/^[^\0:]+$/, "a path without a colon"),
@@ -174,6 +195,11 @@ export const variables = {
     "9092",
     "port of the embedded broker on 127.0.0.1; the next free one if taken, 0 takes any"
   ),
+  ALK_EMBEDDED_OPEN: kafka.withDefault(
+    oneOf(["true", "false"]),
+    "false",
+    "true: the embedded broker, and the store of role store, take everybody on this machine"
+  ),
   KAFKA_TLS: kafka.withDefault(
     oneOf(["true", "false"]),
     "false",
@@ -184,6 +210,12 @@ export const variables = {
     "the system's authorities",
     "certificate authority of the brokers (PEM)"
   ),
+  KAFKA_TLS_CERT_FILE: kafka.optional(
+    path,
+    "none",
+    "certificate of alk (PEM), for brokers that ask for one (mutual TLS)"
+  ),
+  KAFKA_TLS_KEY_FILE: kafka.optional(path, "none", "private key of that certificate (PEM)"),
   KAFKA_SASL_MECHANISM: kafka.optional(
     oneOf(["plain", "scram-sha-256", "scram-sha-512"]),
     "no authentication",
@@ -197,9 +229,9 @@ export const variables = {
     "first part of the topic names"
   ),
   ALK_PARTITIONS: kafka.withDefault(
-    integer(1, 1_024, "partitions"),
+    integer(1, PARTITIONS_MAX, "partitions"),
     "4",
-    "partitions of each topic; fixed at the first start"
+    "partitions of each topic at the first start; more come with 'alk partitions add'"
   ),
   ALK_REPLICATION: kafka.optional(
     integer(1, 15, "copies"),
@@ -210,6 +242,12 @@ export const variables = {
     retention,
     "forever",
     "how long the topics of events and traces keep their records"
+  ),
+  ALK_PUBLIC_COMPRESSION: kafka.withDefault(
+    oneOf(compressions),
+    "zstd",
+    "how records on the public topics are compressed; gzip for readers without zstd, such as"
+      + " kafkajs as it comes; records keep what they were written with"
   ),
   CLICKHOUSE_URL: clickhouse.optional(
     url("http(s)://host:port, user and password in CLICKHOUSE_USER and _PASSWORD", pathOfUrl),
@@ -223,6 +261,21 @@ export const variables = {
   ),
   CLICKHOUSE_USER: clickhouse.optional(anyText, "default", "user at CLICKHOUSE_URL"),
   CLICKHOUSE_PASSWORD: clickhouse.optional(password, "none", "its password"),
+  CLICKHOUSE_TLS_CA_FILE: clickhouse.optional(
+    path,
+    "the system's authorities",
+    "certificate authority of a CLICKHOUSE_URL with https (PEM)"
+  ),
+  CLICKHOUSE_TLS_CERT_FILE: clickhouse.optional(
+    path,
+    "none",
+    "certificate of alk (PEM), for a server that asks for one (mutual TLS)"
+  ),
+  CLICKHOUSE_TLS_KEY_FILE: clickhouse.optional(
+    path,
+    "none",
+    "private key of that certificate (PEM)"
+  ),
   CLICKHOUSE_CLUSTER: clickhouse.optional(
     text(/^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,62}|\{[a-z_]+\})$/, "a cluster's name or a {macro}"),
     "a single server",
@@ -285,6 +338,16 @@ export const variables = {
     "off",
     "exports of one tenant at once"
   ),
+  ALK_EXPORTS_KEPT_HOURS: limits.withDefault(
+    integer(1, EXPORTS_KEPT_HOURS_MAX, "hours"),
+    "24",
+    "how long the file of an export that was made in the background can be fetched"
+  ),
+  ALK_EXPORTS_BYTES_MAX: limits.withDefault(
+    integer(MIB, EXPORTS_BYTES_MAX_MAX, "bytes"),
+    String(10_240 * MIB),
+    "files of such exports of one tenant together"
+  ),
   ALK_QUOTA_FAILED_KEYS: limits.withDefault(
     integer(0, 1_000_000, "wrong keys"),
     "60",
@@ -335,6 +398,12 @@ export const variables = {
     oneOf(["debug", "info", "warn", "error"]),
     "info",
     "the least important lines that are logged"
+  ),
+  ALK_REQUEST_LOG: logs.withDefault(
+    oneOf(requestLogs),
+    "all",
+    "which requests have a line in the log: all, failed (status 400 and above), or off; those to"
+      + " /healthz, /readyz and /metrics have one at LOG_LEVEL=debug only"
   ),
   ALK_LOG_FORMAT: logs.optional(
     oneOf(["json", "pretty"]),

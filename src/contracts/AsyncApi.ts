@@ -58,14 +58,17 @@ const aboutEvents = `One record per stored event.
 Reading
 - isolation.level=read_committed is required. Events are written in transactions; other readers see
   events that were never appended.
-- Records are compressed with zstd, which the client has to support.
+- Records are compressed with zstd unless ALK_PUBLIC_COMPRESSION is gzip or none; they keep what they
+  were written with. The client has to support it: kafkajs as it comes has no zstd and crashes on it.
+  With a codec of a few lines it reads zstd too (docs/subscribe.md).
 - Offsets have gaps where transactions end. Position and completeness go by sequence_number.
 - With read_committed every event is there exactly once. A reader that commits its offsets after
   its work sees some events twice after a crash: (tenant_id, sequence_number) identifies them.
 
 Order
-- The key is the tenant_id. Kafka's default partitioner (murmur2 of the key's UTF-8 bytes) places
-  it, and the number of partitions never changes: a tenant's events are in one partition for ever.
+- The key is the tenant_id. A tenant's events are in one partition for ever: murmur2 of the key's
+  UTF-8 bytes, as Kafka's default partitioner computes it, modulo the number of partitions over which
+  the tenant was placed. Topics may get more partitions; tenants that are there stay where they are.
 - Within a tenant the order of the records is the order of the chain: sequence_number goes up from 1
   by 1, created_at never decreases. Between tenants there is no order. timestamp is the client's.
 
@@ -96,7 +99,7 @@ room in its span. What an execution is now follows from
 its facts in the order of fact_number; of several execution.started the last one counts.
 
 Reading
-- As the topic of the events: read_committed, zstd, offsets with gaps, the key is the tenant_id, a
+- As the topic of the events: read_committed, compressed, offsets with gaps, the key is the tenant_id, a
   tenant's facts are in one partition for ever. (tenant_id, chain_sequence) identifies repeats.
 - Within a tenant chain_sequence goes up from 1 by 1; the facts of its executions are mixed. Within
   an execution fact_number goes up from 1 by 1, and the sequence_number of its trace events does.

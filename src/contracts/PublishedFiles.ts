@@ -2,7 +2,9 @@
  * The files that are made from the source, below `schemas/` and in evidence packs: their paths and
  * their content.
  */
+import { BackupManifest } from "../domain/backup/BackupManifest.ts"
 import { recordContracts } from "../domain/records/RecordContracts.ts"
+import { OcsfEvent } from "../exports/ocsf/OcsfEvent.ts"
 import { type PackSchema, packSchemas } from "../exports/pack/PackRecords.ts"
 import { CriteriaMapping } from "../exports/report/Criteria.ts"
 import { defaultMapping } from "../exports/report/DefaultMapping.ts"
@@ -15,6 +17,18 @@ const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 const criteriaSchema = () => {
   const { definitions, schema } = describe(CriteriaMapping)
   return { $schema: DIALECT, $id: schemaId("criteria-mapping"), ...schema, $defs: definitions }
+}
+
+/** Of a line of `format=ocsf`. */
+const ocsfSchema = () => {
+  const { definitions, schema } = describe(OcsfEvent)
+  return { $schema: DIALECT, $id: schemaId("ocsf-event"), ...schema, $defs: definitions }
+}
+
+/** Of the manifest of a backup. */
+const backupSchema = () => {
+  const { definitions, schema } = describe(BackupManifest)
+  return { $schema: DIALECT, $id: schemaId("backup-manifest"), ...schema, $defs: definitions }
 }
 
 const packSchema = ({ isOpen = false, name, schema, title }: PackSchema) => {
@@ -40,6 +54,8 @@ export const publishedFiles = (): ReadonlyMap<string, string> =>
       json(packSchema(schema))
     ]),
     ["schemas/criteria.schema.json", json(criteriaSchema())],
+    ["schemas/ocsf-event.schema.json", json(ocsfSchema())],
+    ["schemas/backup-manifest.schema.json", json(backupSchema())],
     ["schemas/criteria.json", json({ $schema: "criteria.schema.json", ...defaultMapping })],
     ["schemas/asyncapi.yaml", asyncApiYaml(defaultPlace)]
   ])

@@ -6,7 +6,11 @@ export type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> } 
 }
 
 /** The object without the members that are undefined. */
-export const defined = <T extends object>(members: T): Defined<T> =>
-  Object.fromEntries(
-    Object.entries(members).filter(([, value]) => value !== undefined)
-  ) as Defined<T>
+export const defined = <T extends object>(members: T): Defined<T> => {
+  const kept: Record<string, unknown> = {}
+  for (const name of Object.keys(members)) {
+    const value = (members as Record<string, unknown>)[name]
+    if (value !== undefined) kept[name] = value
+  }
+  return kept as Defined<T>
+}

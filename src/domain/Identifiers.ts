@@ -6,6 +6,8 @@ import { createHmac, hash, randomBytes, randomFillSync, timingSafeEqual } from "
 
 /** The tenant whose chain holds the acts on the service itself; no client can have this id. */
 export const SYSTEM_TENANT = "_system"
+/** Owner of the probes' receipts. No tenant can have this name, and no event is ever appended. */
+export const PROBE_TENANT = "_probe"
 
 /** Characters of an id that a client chooses. */
 export const ID_LENGTH_MAX = 256
@@ -105,6 +107,9 @@ export const newApiKey = (prefix: ApiKeyPrefix): string => prefix + randomDigits
 
 /** A new token of a share link: `shr_` and 256 random bits. */
 export const newShareToken = (): string => `shr_${randomDigits()}`
+
+/** A new token of a session: 256 random bits. */
+export const newSessionToken = (): string => randomDigits()
 
 /** True for either prefix and 32 to 128 base62 characters. */
 export const isApiKeyForm = (text: string): boolean => API_KEY_FORM.test(text)

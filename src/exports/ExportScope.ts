@@ -6,10 +6,11 @@ import { Effect } from "effect"
 import { Heads } from "../actors/follower/Heads.ts"
 import type { Head } from "../domain/chain/Chains.ts"
 import { treeNameOf } from "../domain/chain/Chains.ts"
+import { defined } from "../domain/Defined.ts"
 import { conditionsOf, type EventFilter } from "../domain/events/EventFilter.ts"
 import { sha256Hex } from "../domain/Identifiers.ts"
 import { canonicalize } from "../domain/json/CanonicalJson.ts"
-import type { JsonObject } from "../domain/json/StrictJson.ts"
+import type { JsonObject } from "../domain/json/Json.ts"
 import { currentTime } from "../domain/Timestamp.ts"
 import { StoreUnavailable } from "../ports/EventStore.ts"
 import { caughtUp } from "../verify/CaughtUp.ts"
@@ -18,8 +19,10 @@ import {
   HISTORY_TO,
   type TenantReport,
   Verifier,
-  type VerifyReport
+  type VerifyReport,
+  type VerifyRequest
 } from "../verify/Verifier.ts"
+import { withoutEventIds } from "../verify/VerifyReport.ts"
 import { EvidenceSeal, type SealedTree, type SealKey } from "./EvidenceSeal.ts"
 
 /** What an export can be; each has a format version of its own. */
@@ -34,6 +37,11 @@ export type ExportKind = keyof typeof exportFormats
 export interface ExportRequest {
   readonly tenantId: string
   readonly filter: EventFilter
+  /**
+   * For readers who may see nothing that the filter does not select: without the execution traces of
+   * the period, and without names and erasures of other events.
+   */
+  readonly eventsOnly?: boolean
 }
 
 /** The bounds of an export, which are those of its verification. */
@@ -53,11 +61,16 @@ export interface ExportScope {
   readonly surroundings: Surroundings
   /** Canonical time: the only thing that differs between two exports of the same content. */
   readonly generatedAt: string
+  /** As it was asked for. */
+  readonly eventsOnly: boolean
 }
 
 /** What an export depends on besides the events: traces, keys, and the newest checkpoint. */
 export interface Surroundings {
-  /** Head of the tenant's chain of trace facts: what came later is in none of its lists. */
+  /**
+   * Head of the tenant's chain of trace facts: what came later is in none of its lists. Undefined
+   * without any, or where the export leaves them out.
+   */
   readonly traceHead: Pick<Head, "sequence_number" | "hash"> | undefined
   /** The line of keys: in both trees, who signs and what was handed over. */
   readonly keys: ReadonlyArray<SealKey>
@@ -68,10 +81,10 @@ export interface Surroundings {
 }
 
 /** How they are now; cheap, nothing is made for it. */
-const surroundingsOf = Effect.fnUntraced(function* (tenantId: string) {
+const surroundingsOf = Effect.fnUntraced(function* ({ eventsOnly, tenantId }: ExportRequest) {
   const heads = yield* Heads
   const seal = yield* EvidenceSeal
-  const traceHead = yield* heads.traceHead(tenantId)
+  const traceHead = eventsOnly === true ? undefined : yield* heads.traceHead(tenantId)
   const traceTree = treeNameOf(tenantId, "traces")
   const newest = (tree: string) =>
     Effect.map(seal.earlier(tree, Number.MAX_SAFE_INTEGER, 1), ([checkpoint]) => checkpoint?.note)
@@ -101,7 +114,7 @@ export const conditionsBeside = (filter: EventFilter): JsonObject | undefined =>
 
 const etagOf = (
   kind: ExportKind,
-  { filter, tenantId }: ExportRequest,
+  { eventsOnly, filter, tenantId }: ExportRequest,
   headHash: string | undefined,
   { checkpoint, keys, signers, traceCheckpoint, traceHead }: Surroundings
 ): string => {
@@ -109,6 +122,7 @@ const etagOf = (
     kind,
     format: exportFormats[kind],
     tenant_id: tenantId,
+    ...(eventsOnly === true ? { events_only: true } : {}),
     bounds: boundsOf(filter) as unknown as JsonObject,
     conditions: conditionsBeside(filter) ?? null,
     head: headHash ?? null,
@@ -139,7 +153,7 @@ export const currentEtag = Effect.fn("ExportScope.currentEtag")(function* (
 ) {
   const heads = yield* Heads
   const head = yield* heads.head(request.tenantId)
-  return etagOf(kind, request, head?.hash, yield* surroundingsOf(request.tenantId))
+  return etagOf(kind, request, head?.hash, yield* surroundingsOf(request))
 })
 
 /** The weak ETag of an export of this scope. */
@@ -148,22 +162,29 @@ export const scopeEtag = (kind: ExportKind, scope: ExportScope): string =>
 
 /**
  * Verify the span that the bounds mean and fix the scope of an export; fails if the verification
- * can't be finished. `generatedAt`, canonical form, is now unless it is given.
+ * can't be finished. `onProgress` is told how far the verification of the events has come.
  */
 export const openScope = Effect.fn("ExportScope.open")(function* (
   request: ExportRequest,
-  generatedAt: string = currentTime()
+  onProgress?: VerifyRequest["onProgress"]
 ) {
   const verifier = yield* Verifier
-  const { filter, tenantId } = request
+  const generatedAt = currentTime()
+  const { eventsOnly = false, filter, tenantId } = request
   const { from, fromSequence, to, toSequence } = filter
   const bounds = { from, to, fromSequence, toSequence }
-  const report = yield* verifier.verifyTenant({ tenantId, requireHead: true, ...bounds })
+  const report = yield* verifier.verifyTenant({
+    tenantId,
+    requireHead: true,
+    ...bounds,
+    ...(eventsOnly ? { chain: "events" as const } : {}),
+    ...defined({ onProgress })
+  })
   if ([report.status, report.traces?.status].includes("incomplete")) {
     const cause = new Error("the chain could not be verified to its end")
     return yield* new StoreUnavailable({ operation: "verify for an export", cause })
   }
-  const surroundings = yield* surroundingsOf(tenantId)
+  const surroundings = yield* surroundingsOf(request)
   // The traces up to that head are what the export says it holds.
   if (surroundings.traceHead !== undefined) yield* caughtUp(tenantId, "traces")
   const scope: ExportScope = {
@@ -171,9 +192,14 @@ export const openScope = Effect.fn("ExportScope.open")(function* (
     filter,
     bounds: boundsOf(filter),
     conditions: conditionsBeside(filter),
-    verification: timeless(report, boundsOf(filter), generatedAt),
+    verification: timeless(
+      eventsOnly ? withoutEventIds(report) : report,
+      boundsOf(filter),
+      generatedAt
+    ),
     surroundings,
-    generatedAt
+    generatedAt,
+    eventsOnly
   }
   return scope
 })

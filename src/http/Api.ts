@@ -4,7 +4,11 @@
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AdminApi } from "./admin/AdminContract.ts"
-import { ShareExportApi, ShareLinksApi } from "./admin/ShareContract.ts"
+import { PartitionsApi } from "./admin/PartitionsContract.ts"
+import { QuarantineApi } from "./admin/QuarantineContract.ts"
+import { RetentionApi } from "./admin/RetentionContract.ts"
+import { ShareLinksApi } from "./admin/ShareContract.ts"
+import { SharedApi } from "./admin/SharedContract.ts"
 import { ChainApi } from "./chain/ChainContract.ts"
 import { complete } from "./contract/OpenApiDocument.ts"
 import { ErasureApi } from "./events/ErasureContract.ts"
@@ -12,9 +16,11 @@ import { IngestApi } from "./events/IngestContract.ts"
 import { QueryApi } from "./events/QueryContract.ts"
 import { StreamApi } from "./events/StreamContract.ts"
 import { ExportApi } from "./exports/ExportContract.ts"
+import { ExportJobsApi } from "./exports/jobs/JobContract.ts"
 import { MeApi } from "./me/MeContract.ts"
 import { OtlpApi } from "./otlp/OtlpContract.ts"
 import { Refusals } from "./server/Refusals.ts"
+import { SessionApi } from "./sessions/SessionContract.ts"
 import { SqlApi } from "./sql/SqlContract.ts"
 import { TraceApi } from "./traces/TraceContract.ts"
 import { VerifyApi } from "./verification/VerifyContract.ts"
@@ -48,10 +54,10 @@ members may come, and clients pass over what they don't know.`
 export class Api extends HttpApi.make("alk")
   .add(IngestApi, ErasureApi)
   .add(QueryApi, SqlApi, VerifyApi, ChainApi, StreamApi)
-  .add(ExportApi)
-  .add(ShareLinksApi, ShareExportApi)
-  .add(MeApi)
-  .add(AdminApi)
+  .add(ExportApi, ExportJobsApi)
+  .add(ShareLinksApi, SharedApi)
+  .add(MeApi, SessionApi)
+  .add(AdminApi, PartitionsApi, RetentionApi, QuarantineApi)
   .add(TraceApi)
   .add(OtlpApi)
   .middleware(Refusals)

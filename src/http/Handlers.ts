@@ -6,21 +6,23 @@ import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
 import { layerAdminHandlers } from "./admin/AdminHandlers.ts"
-import {
-  layerShareAuthorization,
-  layerShareExportHandlers,
-  layerShareLinksHandlers
-} from "./admin/ShareHandlers.ts"
+import { layerPartitionsHandlers } from "./admin/PartitionsHandlers.ts"
+import { layerQuarantineHandlers } from "./admin/QuarantineHandlers.ts"
+import { layerRetentionHandlers } from "./admin/RetentionHandlers.ts"
+import { layerShareAuthorization, layerSharedHandlers } from "./admin/SharedHandlers.ts"
+import { layerShareLinksHandlers } from "./admin/ShareHandlers.ts"
 import { layerChainHandlers } from "./chain/ChainHandlers.ts"
 import { layerErasureHandlers } from "./events/ErasureHandlers.ts"
 import { layerIngestHandlers } from "./events/IngestHandlers.ts"
 import { layerQueryHandlers } from "./events/QueryHandlers.ts"
 import { layerStreamHandlers } from "./events/StreamHandlers.ts"
 import { layerExportHandlers } from "./exports/ExportHandlers.ts"
+import { layerExportJobsHandlers } from "./exports/jobs/JobHandlers.ts"
 import { layerMeHandlers } from "./me/MeHandlers.ts"
 import { layerOtlpHandlers, layerOtlpRefusals } from "./otlp/OtlpHandlers.ts"
 import { layerAdminAuthorization, layerAuthorization } from "./server/Authorization.ts"
 import { layerRefusals } from "./server/Refusals.ts"
+import { layerSessionHandlers } from "./sessions/SessionHandlers.ts"
 import { layerSqlHandlers } from "./sql/SqlHandlers.ts"
 import { layerTraceHandlers } from "./traces/TraceHandlers.ts"
 import { layerVerifyHandlers } from "./verification/VerifyHandlers.ts"
@@ -32,11 +34,16 @@ export const layerApiRoutes = HttpApiBuilder.layer(Api).pipe(
     layerChainHandlers,
     layerErasureHandlers,
     layerExportHandlers,
+    layerExportJobsHandlers,
     layerIngestHandlers,
     layerMeHandlers,
     layerOtlpHandlers,
+    layerPartitionsHandlers,
+    layerQuarantineHandlers,
     layerQueryHandlers,
-    layerShareExportHandlers,
+    layerRetentionHandlers,
+    layerSessionHandlers,
+    layerSharedHandlers,
     layerShareLinksHandlers,
     layerSqlHandlers,
     layerStreamHandlers,

@@ -6,8 +6,12 @@ import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { layerEventErasures } from "../services/administration/EventErasures.ts"
+import { layerQuarantine } from "../services/administration/Quarantine.ts"
 import { layerIngest } from "../services/ingest/Ingest.ts"
 import { layerTraceWrites } from "../services/ingest/TraceWrites.ts"
+import { consolePage } from "./console/ConsolePage.ts"
+import { layerConsoleRoutes } from "./console/ConsoleRoutes.ts"
+import { layerGuideRoutes } from "./docs/GuideRoutes.ts"
 import { layerApiRoutes } from "./Handlers.ts"
 import { ApiSettings } from "./messages/ApiSettings.ts"
 import { Bodies } from "./messages/BodyBudget.ts"
@@ -27,7 +31,12 @@ const CUT_AFTER_MS = SHUTDOWN_TIMEOUT_MS + 1_000
 const PARAMETER_LENGTH_MAX = 3_072
 
 /** Every route of the process, added to the router. */
-export const layerRoutes = Layer.mergeAll(layerApiRoutes, layerOpsRoutes)
+export const layerRoutes = Layer.mergeAll(
+  layerApiRoutes,
+  layerConsoleRoutes,
+  layerGuideRoutes,
+  layerOpsRoutes
+)
 
 const layerRouter = HttpRouter.layer.pipe(
   Layer.provide(
@@ -43,8 +52,15 @@ const layerRouter = HttpRouter.layer.pipe(
 const layerServing = Layer.unwrap(
   Effect.gen(function* () {
     const router = yield* HttpRouter.HttpRouter
-    const frame = yield* makeRequestFrame
-    return HttpServer.serve(frame(router.asHttpEffect()))
+    const { hasConsole, otlpGrpcPort } = yield* ApiSettings
+    const page = yield* consolePage
+    const frame = yield* makeRequestFrame(hasConsole ? page : undefined)
+    const app = frame(router.asHttpEffect())
+    const layerHttp = HttpServer.serve(app)
+    if (otlpGrpcPort === undefined) return layerHttp
+    // 17 MB of memory and 60 ms, for those who want it.
+    const { layerOtlpGrpc } = yield* Effect.promise(() => import("./otlp/OtlpGrpc.ts"))
+    return Layer.merge(layerHttp, layerOtlpGrpc(app, otlpGrpcPort))
   })
 ).pipe(Layer.provide(layerRoutes), Layer.provide(layerRouter))
 
@@ -62,7 +78,7 @@ const layerNode = Layer.unwrap(
 /** The ways in which requests become commands. */
 const layerWrites = Layer.unwrap(
   Effect.map(ApiSettings, ({ secret }) =>
-    Layer.mergeAll(layerEventErasures(secret), layerTraceWrites).pipe(
+    Layer.mergeAll(layerEventErasures(secret), layerTraceWrites, layerQuarantine).pipe(
       Layer.provideMerge(layerIngest(secret))
     )
   )

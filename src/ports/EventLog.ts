@@ -4,6 +4,7 @@
  */
 import { Context, type Effect, Schema, type Scope, type Stream } from "effect"
 import type { TopicKind } from "../domain/records/Topics.ts"
+import type { Placement } from "../domain/registry/Placement.ts"
 
 /** The log can't be reached or refuses the operation for now; nothing is known of its outcome. */
 export class LogUnavailable extends Schema.TaggedError<LogUnavailable>()("LogUnavailable", {
@@ -135,11 +136,17 @@ export interface Assignment {
 export class EventLog extends Context.Service<
   EventLog,
   {
-    /** Partition count of every topic but the registry. */
+    /** Partition count of every topic but the registry; it may grow while the process runs. */
     readonly partitions: number
     readonly bootstrap: string
-    /** Kafka's default partitioner (murmur2) for the tenant's key. */
+    /** Where a tenant's records are, as far as this process has read the registry. */
     partitionOf(tenantId: string): number
+    /** What the two above answer from, for who reads the registry. */
+    readonly placement: Effect.Effect<Placement>
+    /** Partitions that each topic has on the brokers now. */
+    readonly counts: Effect.Effect<ReadonlyMap<TopicKind, number>, LogUnavailable>
+    /** Topic by topic more partitions, up to this number, where they are fewer. */
+    addPartitions(to: number): Effect.Effect<void, LogUnavailable>
     /** First offset and last stable offset. */
     bounds(
       topic: TopicKind,

@@ -24,10 +24,14 @@ export interface StoredTree {
 export class HashTree extends Context.Service<
   HashTree,
   {
-    /** What proofs need of the tree; the larger subtrees are kept once they are computed. */
+    /**
+     * What proofs need of the tree; the larger subtrees are kept once they are computed. `base`: so
+     * many of the first leaves are not in the store, and no node over one of them is asked for.
+     */
     nodes(
       tree: string,
-      nodes: ReadonlyArray<TreeNode>
+      nodes: ReadonlyArray<TreeNode>,
+      base?: number
     ): Effect.Effect<StoredTree, StoreUnavailable | TreeUnbuildable>
     /**
      * The stored `hash` (64 hex digits) of each leaf from `first` up to, exclusive, `end`, as

@@ -15,10 +15,18 @@ export interface StoredRecord {
   readonly body: string | undefined
 }
 
+/** The same, with what only a comparison of everything looks at. */
+export interface ComparedRecord extends StoredRecord {
+  /** A column says something else than the bytes. */
+  readonly isDisagreeing: boolean
+}
+
 /** Which rows of a partition the topic denies. */
 export interface Denied {
   /** They are at this offset or above. */
   readonly from: number
+  /** They are below this offset; without it, whatever is above goes. */
+  readonly below?: number
   /** Digests of the rows at `from` itself that the topic confirms. */
   readonly confirmed: ReadonlyArray<string>
   /** Offset after the topic's last record. */
@@ -46,8 +54,23 @@ export interface TopicRows {
   readonly asideTable: string
   /** The highest offset that is stored, of those below a bound if one is given. */
   highest(partition: number, below?: number): StoreResult<number | undefined>
-  /** All rows with offsets in [from, below), several of one offset included, in no order. */
-  rows(partition: number, from: number, below: number): StoreResult<ReadonlyArray<StoredRecord>>
+  /**
+   * All rows with offsets in [from, below), several of one offset included, in no order; with
+   * `whole` each has its bytes.
+   */
+  rows(
+    partition: number,
+    from: number,
+    below: number,
+    whole?: boolean
+  ): StoreResult<ReadonlyArray<StoredRecord>>
+  /** The same with a look at their columns; of one tenant, if one is given. */
+  compare(
+    partition: number,
+    from: number,
+    below: number,
+    tenantId: string | undefined
+  ): StoreResult<ReadonlyArray<ComparedRecord>>
   /** What is denied. */
   denied(partition: number, denied: Denied): StoreResult<ReadonlyArray<DeniedRows>>
   /**

@@ -3,6 +3,8 @@
  * answer questions about it. Facts come back as the bytes they came in; the caller folds them.
  */
 import { Context, type Stream } from "effect"
+import type { ValueText } from "../domain/events/ConditionText.ts"
+import type { ExecutionSummary } from "../domain/traces/ExecutionSummary.ts"
 import type { TraceStatus } from "../domain/traces/TraceFact.ts"
 import type {
   ChainExtent,
@@ -19,10 +21,18 @@ export interface FactRow {
   readonly body: Buffer
 }
 
+/** What a text of an execution may be: it is one of these, or starts with one that is open. */
+export type TextChoice = ReadonlyArray<ValueText>
+
 export interface ExecutionPageQuery {
   readonly tenantId: string
-  readonly status?: TraceStatus
-  readonly agentId?: string
+  readonly status?: ReadonlyArray<TraceStatus>
+  readonly agentId?: TextChoice
+  readonly agentName?: TextChoice
+  /** What the execution or one of its spans names. */
+  readonly model?: TextChoice
+  readonly sessionId?: TextChoice
+  readonly userId?: TextChoice
   /** Inclusive bounds on `started_at`, canonical microsecond form. */
   readonly from?: string
   readonly to?: string
@@ -30,24 +40,30 @@ export interface ExecutionPageQuery {
   readonly hasError?: boolean
   /** From start to end, inclusive; what has not ended has no duration. */
   readonly minDurationMicros?: number
+  /** Tokens that its calls of models have read and written, inclusive. */
+  readonly minTokens?: number
   /** By start unless told otherwise; of equal executions the lower id comes first, always. */
   readonly sort?: ExecutionSort
-  /** Descending unless told otherwise. What has no duration comes last in either order. */
+  /** Descending unless told otherwise. What has no duration, or no cost, comes last in either. */
   readonly order?: "asc" | "desc"
   readonly offset: number
   readonly limit: number
 }
 
-export const executionSorts = ["started_at", "duration", "errors"] as const
-/** What executions are sorted by; errors are spans that have failed. */
+export const executionSorts = ["started_at", "duration", "errors", "tokens", "cost"] as const
+/** What executions are sorted by, as their summaries say it. */
 export type ExecutionSort = (typeof executionSorts)[number]
 
+/** An execution of a page. */
+export interface ListedExecution {
+  /** Stored JSON of its own facts (type execution.*), by fact number. */
+  readonly facts: ReadonlyArray<string>
+  readonly summary: ExecutionSummary | undefined
+}
+
 export interface ExecutionPage {
-  /**
-   * Stored JSON of the execution's own facts (type execution.*), by fact number, per execution, in
-   * chunks of bounded size, each read when it is asked for.
-   */
-  readonly executions: Stream.Stream<ReadonlyArray<ReadonlyArray<string>>, StoreUnavailable>
+  /** In chunks of bounded size, each read when it is asked for. */
+  readonly executions: Stream.Stream<ReadonlyArray<ListedExecution>, StoreUnavailable>
   /** True if these are more than one chunk. */
   readonly isLarge: boolean
   /** Executions that match, exact, paging aside. */
@@ -97,20 +113,25 @@ export interface SpanPage {
   readonly next: SpanPlace | undefined
 }
 
-/** What a graph needs of a fact about a span: a few hundred bytes, and what it looks at in metadata. */
-export interface SpanOutline {
-  readonly factNumber: number
-  /** Stored JSON without the details. */
-  readonly fact: string
-  /** Empty if the fact has none. */
+/** Of the details of a fact about a span what a graph looks at; each empty if the fact has none. */
+export interface OutlineDetails {
   readonly name: string
-  /** JSON text; empty if the fact has none. */
+  /** JSON text. */
   readonly error: string
   /**
    * JSON text of an object, of which `hintsOf` and the tokens of `summaryOf` are those of the
-   * fact's metadata; empty if that was not asked for, or if the fact has none.
+   * fact's metadata; empty too if it was not asked for.
    */
   readonly metadata: string
+}
+
+/** What a graph needs of a fact about a span: a few KB at most, and what it looks at in metadata. */
+export interface SpanOutline {
+  readonly factNumber: number
+  /** Stored JSON: of a small fact all of it, of others without the details. */
+  readonly fact: string
+  /** Of a fact that is not small. */
+  readonly details?: OutlineDetails
 }
 
 /** Facts of a tenant's chain by their sequences, both ends included. */
@@ -267,6 +288,11 @@ export class TraceStore extends Context.Service<
      * order: in chunks, bounded memory. Empty if no execution of the tenant has it (any more).
      */
     payload(tenantId: string, hash: string): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+    /** Those of executions that have facts; at most 1,000 executions. */
+    summaries(
+      tenantId: string,
+      executionIds: ReadonlyArray<string>
+    ): StoreResult<ReadonlyMap<string, ExecutionSummary>>
     /** In the order that is asked for, then by id (in the order of its bytes). */
     page(query: ExecutionPageQuery, deduplicate: boolean): StoreResult<ExecutionPage>
     /**

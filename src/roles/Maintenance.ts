@@ -1,9 +1,11 @@
-/** The commands of an operator on data that no process uses at the moment. */
-import { Effect } from "effect"
+/** The commands of an operator beside a service that runs, or on data that no process uses. */
+import { Effect, Schema } from "effect"
+import { biStatements } from "../adapters/clickhouse/sql/BiViews.ts"
 import { DataFolder } from "../adapters/embedded/DataFolder.ts"
 import { rotateSigningKey } from "../adapters/keys/SigningKey.ts"
 import { clearChangelog } from "../cli/Repair.ts"
 import type { Config } from "../config/Config.ts"
+import { isTenantId } from "../domain/Identifiers.ts"
 import { EventLog } from "../ports/EventLog.ts"
 import { bootstrapOf, logOf, type Report, secretOf } from "./Log.ts"
 import { SigningKeyMissing } from "./SigningKey.ts"
@@ -43,3 +45,25 @@ export const repairPartition = Effect.fnUntraced(function* (
   )
   report(`partition ${partition}: ${cleared} records cleared; the next start rebuilds its state`)
 }, Effect.scoped)
+
+export class ViewsRefused extends Schema.TaggedError<ViewsRefused>()("ViewsRefused", {
+  message: Schema.String
+}) {}
+
+/** What `alk views` prints: SQL for an administrator of the ClickHouse that this configuration names. */
+export const viewsOfTenant = (
+  { clickhouse, database }: Config,
+  [tenantId = ""]: ReadonlyArray<string>
+) => {
+  if (clickhouse._tag === "Embedded") {
+    return Effect.fail(
+      new ViewsRefused({ message: "views: tools need a ClickHouse server: set CLICKHOUSE_URL" })
+    )
+  }
+  if (!isTenantId(tenantId)) {
+    return Effect.fail(new ViewsRefused({ message: "views: name a tenant, as in views acme" }))
+  }
+  const { cluster, user = "default" } = clickhouse
+  const statements = biStatements({ cluster, database, user }, tenantId)
+  return Effect.succeed(statements.map((statement) => `${statement};\n`).join("\n"))
+}

@@ -8,7 +8,7 @@ import type { OpenedStore } from "./Store.ts"
 /** Milliseconds after which an insert, given again if need be, has ended on a server. */
 const SERVER_SETTLE_MS = 70_000
 
-/** Starts it; comes back with the partitions that it works on right now. */
+/** Starts it; comes back with the partitions that it works on right now, and how far it is. */
 export const startProjection = Effect.fnUntraced(function* (
   { engine, stores }: OpenedStore,
   /** Where the API of this process looks for new events first. */
@@ -18,9 +18,8 @@ export const startProjection = Effect.fnUntraced(function* (
   const opened = yield* stores
   const stored = Context.get(opened, EventStore)
   const store = recent === undefined ? stored : keepingRecent(stored, recent)
-  const { running } = yield* runProjection({ settleMs }).pipe(
+  return yield* runProjection({ settleMs }).pipe(
     Effect.provideService(EventStore, store),
     Effect.provideContext(opened)
   )
-  return running
 })

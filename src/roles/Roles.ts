@@ -2,35 +2,41 @@
  * Starts the roles of a process, each from its configuration, and what they share. Beside `main.ts`
  * the only folder that knows both the services and their adapters.
  */
-import { Context, Effect, Exit, Layer, Schedule, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Redacted, Schedule, Scope } from "effect"
 import { HttpServer } from "effect/http"
+import { variableLines } from "../adapters/embedded/broker/BrokerUsers.ts"
 import { DataFolder } from "../adapters/embedded/DataFolder.ts"
+import { watchSpace } from "../adapters/embedded/FolderSpace.ts"
 import { portFree } from "../adapters/embedded/FreePort.ts"
-import { silenceNegativeTimeoutWarning } from "../adapters/kafka/protocol/KafkaClient.ts"
 import type { Endpoints } from "../cli/Messages.ts"
 import type { Config } from "../config/Config.ts"
+import { startCounting } from "../domain/metrics/Metrics.ts"
 import { readReportSettings } from "../exports/report/ReportSettings.ts"
 import { layerWorkerServer } from "../http/operations/WorkerServer.ts"
 import { ProcessGroup } from "../http/server/ProcessGroup.ts"
+import { watchRuntime } from "../http/server/RuntimeMetrics.ts"
 import { EventLog } from "../ports/EventLog.ts"
+import { EventStore } from "../ports/EventStore.ts"
 import { makeRecentEvents } from "../services/ingest/RecentEvents.ts"
 import { startApi } from "./Api.ts"
-import { bootstrapOf, logOf, type Report, secretOf } from "./Log.ts"
+import { type Brokers, bootstrapOf, logOf, type Report, secretOf } from "./Log.ts"
 import { startProjection } from "./Projection.ts"
 import { startSequencer } from "./Sequencer.ts"
 import { partitionsOf, type Share, sharesOf, withShare } from "./Shares.ts"
 import { signerOf } from "./SigningKey.ts"
 import { openStore } from "./Store.ts"
-import { embedsBroker, has, ownsFolder, usesLog } from "./Topology.ts"
-import { makeWorkers } from "./Workers.ts"
+import { embedsBroker, has, ownsFolder, usesLog, usesStore } from "./Topology.ts"
+import { type RoleProgress, type WatchedRole, watchParts } from "./Watching.ts"
+import { environmentOf, makeWorkers, signingKeys } from "./Workers.ts"
 
-/** The partitions that this process works on right now, by role. */
-type Workers = Record<string, Effect.Effect<ReadonlySet<number>>>
+/** The partitions that this process works on, by role. */
+type Workers = Partial<Record<WatchedRole, RoleProgress>>
 
 /** Health and metrics of a process that serves no API, where they are wanted. */
 const workerUrl = Effect.fnUntraced(function* ({ http, workerPort }: Config, workers: Workers) {
   if (workerPort === undefined) return undefined
-  const working = Effect.all(workers).pipe(
+  const running = Object.entries(workers).map(([role, one]) => [role, one.running] as const)
+  const working = Effect.all(Object.fromEntries(running)).pipe(
     Effect.map((running) =>
       Object.fromEntries(Object.entries(running).map(([role, own]) => [role, [...own].sort()]))
     )
@@ -41,12 +47,15 @@ const workerUrl = Effect.fnUntraced(function* ({ http, workerPort }: Config, wor
   return HttpServer.formatAddress(Context.get(server, HttpServer.HttpServer).address)
 })
 
+/** What other processes of this machine need to use the embedded parts, in the data folder. */
+const PROCESSES_FILE = "processes.env"
+
 /** Time that a start waits for its own workers before it says that it is ready all the same. */
 const SETTLE_TIMEOUT = "15 seconds"
 
 /** A process that has these many partitions to itself works on them a moment after the start. */
-const settled = (workers: ReadonlyArray<Effect.Effect<ReadonlySet<number>>>, partitions: number) =>
-  Effect.forEach(workers, (running) =>
+const settled = (workers: ReadonlyArray<RoleProgress>, partitions: number) =>
+  Effect.forEach(workers, ({ running }) =>
     running.pipe(
       Effect.repeat({
         schedule: Schedule.spaced("50 millis"),
@@ -66,7 +75,7 @@ interface Started extends Endpoints {
   readonly stopServing: Effect.Effect<void>
 }
 
-const none = Effect.succeed<ReadonlyArray<string>>([])
+const none = Effect.succeed<Brokers>({ addresses: [] })
 
 /**
  * Start every role of the process. The parts are in the caller's scope: closing it stops them in
@@ -78,7 +87,8 @@ export const startRoles = Effect.fnUntraced(function* (
   report: Report,
   share = firstShare(config)
 ) {
-  silenceNegativeTimeoutWarning()
+  yield* startCounting
+  yield* watchRuntime
   // Before anything runs: what is wrong with a file of the configuration stops the start.
   const reportSettings = yield* readReportSettings(config.report)
   const folder = ownsFolder(config) ? yield* DataFolder.open(config.dataDir) : undefined
@@ -92,13 +102,27 @@ export const startRoles = Effect.fnUntraced(function* (
     { concurrency: "unbounded" }
   )
   const endpoints = {
-    kafka: brokers.length === 0 ? undefined : brokers.join(","),
+    kafka: brokers.addresses.length === 0 ? undefined : brokers.addresses.join(","),
+    subscriberFile: brokers.subscriberFile,
     store: has(config, "store") ? store.server?.url : undefined
   }
+  if (folder !== undefined && has(config, "store")) {
+    const text = variableLines({
+      ...environmentOf(config, { brokers, server: store.server }),
+      ...signingKeys(config, folder),
+      // One that was given is not written down.
+      ...(config.secret === undefined ? { ALK_SECRET: Redacted.value(secret) } : {})
+    })
+    yield* folder.file(PROCESSES_FILE).write(text)
+  }
   const workers: Workers = {}
+  // Once everything is started: before that the folder is small.
+  const watched = folder === undefined ? Effect.void : watchSpace(folder.path)
   if (!usesLog(config)) {
+    yield* watched
     const url = yield* workerUrl(config, workers)
-    return { ...endpoints, url, firstKey: undefined, stopServing: Effect.void } satisfies Started
+    const first = { firstKey: undefined, signInCode: undefined }
+    return { ...endpoints, url, ...first, stopServing: Effect.void } satisfies Started
   }
   const wholeLog = yield* logOf(config, brokers, secret, folder)
   const log = share === undefined ? wholeLog : withShare(wholeLog, share)
@@ -127,6 +151,12 @@ export const startRoles = Effect.fnUntraced(function* (
     const own = share === undefined ? log.partitions : partitionsOf(share, log.partitions).length
     yield* settled(Object.values(workers), own)
   }
+  yield* watched
+  yield* watchParts({
+    log,
+    store: usesStore(config) ? Context.get(yield* store.stores, EventStore) : undefined,
+    roles: workers
+  })
   if (group !== undefined && api !== undefined) {
     yield* group.start(config, { folder, secret, brokers, server: store.server, port: api.port })
     // Replies in flight need the sequencers of all processes, so no process stops before all served.
@@ -135,6 +165,7 @@ export const startRoles = Effect.fnUntraced(function* (
     )
   }
   const url = api?.url ?? (yield* workerUrl(config, workers))
-  const firstKey = api === undefined ? undefined : yield* api.complete
-  return { ...endpoints, url, firstKey, stopServing } satisfies Started
+  const first =
+    api === undefined ? { firstKey: undefined, signInCode: undefined } : yield* api.complete
+  return { ...endpoints, url, ...first, stopServing } satisfies Started
 })

@@ -21,7 +21,7 @@ export interface SequencerParts {
   readonly stores: OpenedStore["stores"]
 }
 
-/** Starts it; comes back with the partitions that it works on right now. */
+/** Starts it; comes back with the partitions that it works on right now, and how far it is. */
 export const startSequencer = Effect.fnUntraced(function* (
   config: Config,
   { folder, secret, signer, stores }: SequencerParts
@@ -42,7 +42,7 @@ export const startSequencer = Effect.fnUntraced(function* (
     windows: { dedup: config.dedupWindowEvents, idempotency: config.idempotencyWindowEntries },
     ...(usesStore(config) ? { traceStore: Context.get(yield* stores, TraceStore) } : {})
   }
-  const { running } = yield* runSequencers(settings)
+  const status = yield* runSequencers(settings)
   yield* publishSigningKey(signer, secret, previous).pipe(
     Effect.provide(layerCommandLog),
     Effect.scoped
@@ -50,5 +50,5 @@ export const startSequencer = Effect.fnUntraced(function* (
   if (previous !== undefined) {
     yield* Effect.forkScoped(finishRotation(config, folder, signer, previous))
   }
-  return running
+  return status
 })

@@ -3,9 +3,9 @@
  * Its processes don't have to agree in a consumer group: one that ends is started again with the
  * same partitions, and the others go on undisturbed meanwhile.
  */
-import { Stream } from "effect"
+import { Effect, Queue, Stream } from "effect"
 import type { Config } from "../config/Config.ts"
-import type { EventLog } from "../ports/EventLog.ts"
+import type { Assignment, EventLog } from "../ports/EventLog.ts"
 import { embedsBroker, has } from "./Topology.ts"
 
 /** Number `index`, from 0, of `of` processes. */
@@ -32,14 +32,29 @@ export const sharesOf = (config: Config): number | undefined =>
 /** The log with the assignments of a share instead of those of consumer groups. */
 export const withShare = (log: EventLog["Service"], share: Share): EventLog["Service"] => ({
   ...log,
+  // Copied it would not grow.
+  get partitions() {
+    return log.partitions
+  },
   membership: () =>
-    Stream.concat(
-      Stream.succeed({
-        generation: 1,
-        partitions: partitionsOf(share, log.partitions),
-        // No other process gets them while this one is there.
-        isCurrent: () => true
-      }),
-      Stream.never
+    Stream.callback<Assignment>(
+      Effect.fnUntraced(function* (queue) {
+        const placement = yield* log.placement
+        let generation = 0
+        const assign = (partitions: number) => {
+          generation += 1
+          Queue.offerUnsafe(queue, {
+            generation,
+            partitions: partitionsOf(share, partitions),
+            // No other process gets them while this one is there.
+            isCurrent: () => true
+          })
+        }
+        yield* Effect.acquireRelease(
+          Effect.sync(() => placement.onGrown(assign)),
+          (stop) => Effect.sync(stop)
+        )
+        assign(placement.partitions)
+      })
     )
 })

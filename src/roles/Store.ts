@@ -12,23 +12,28 @@ import type { DataFolder } from "../adapters/embedded/DataFolder.ts"
 import type { Config } from "../config/Config.ts"
 import { defined } from "../domain/Defined.ts"
 import { EventStore } from "../ports/EventStore.ts"
+import { contentOf } from "./TlsContent.ts"
 import { embedsStore, has, needsStore, usesStore } from "./Topology.ts"
 
-const connectionOf = (config: Config, engine: ChdbEngine["Service"] | undefined) => {
+const connectionOf = Effect.fnUntraced(function* (
+  config: Config,
+  engine: ChdbEngine["Service"] | undefined
+) {
   const { clickhouse, database } = config
   if (engine !== undefined) {
-    return ClickHouseConnection.toEngine({ database }).pipe(
+    return yield* ClickHouseConnection.toEngine({ database }).pipe(
       Effect.provideService(ChdbEngine, engine)
     )
   }
   if (clickhouse._tag === "Embedded") {
-    return Effect.die(new Error("no role of this process opens the embedded store"))
+    return yield* Effect.die(new Error("no role of this process opens the embedded store"))
   }
-  const { cluster, password, url, user } = clickhouse
-  return ClickHouseConnection.toServer(
-    defined({ database, url, username: user, password, cluster })
+  const { cluster, password, tls: files, url, user } = clickhouse
+  const tls = files === undefined ? undefined : yield* contentOf("CLICKHOUSE", files)
+  return yield* ClickHouseConnection.toServer(
+    defined({ database, url, username: user, password, cluster, tls })
   )
-}
+})
 
 /** The query store, its schema up to date where this process needs it. */
 const storesOf = Effect.fnUntraced(function* (
@@ -48,21 +53,41 @@ const storesOf = Effect.fnUntraced(function* (
 
 /** Of the store's server: 256 bits. */
 const PASSWORD_BYTES = 32
+/** Where the one of the role store is kept in the data folder. */
+const PASSWORD_FILE = "store.password"
 /** Sockets of a process to the store's server at most, see `ClickHouseConnection`. */
 const SOCKETS_OF_A_WORKER = 16
 
+const newPassword = (): string => randomBytes(PASSWORD_BYTES).toString("hex")
+
+/** The one of an earlier start, which other processes have, or a new one. */
+const keptPassword = Effect.fnUntraced(function* (folder: DataFolder["Service"]) {
+  const file = folder.file(PASSWORD_FILE)
+  const kept = (yield* file.read)?.trim()
+  if (kept !== undefined && kept !== "") return Redacted.make(kept)
+  const made = newPassword()
+  yield* file.write(`${made}\n`)
+  return Redacted.make(made)
+})
+
+const isOpen = ({ clickhouse }: Config): boolean =>
+  clickhouse._tag === "Embedded" && clickhouse.isOpen
+
 /**
- * The server before the engine: for other processes of the machine in the role store, else with a
- * password and for the workers only.
+ * The server before the engine: for other processes of the machine in the role store, else for the
+ * workers only.
  */
-const serverOf = Effect.fnUntraced(function* (config: Config) {
+const serverOf = Effect.fnUntraced(function* (config: Config, folder: DataFolder["Service"]) {
   const moreSockets = config.workers * SOCKETS_OF_A_WORKER
-  if (has(config, "store")) {
-    const server = yield* StoreServer.listen({ port: config.storePort, moreSockets })
-    return { url: server.url, password: undefined }
+  if (!has(config, "store")) {
+    const password = Redacted.make(newPassword())
+    const server = yield* StoreServer.listen({ port: 0, password, moreSockets })
+    return { url: server.url, password }
   }
-  const password = Redacted.make(randomBytes(PASSWORD_BYTES).toString("hex"))
-  const server = yield* StoreServer.listen({ port: 0, password, moreSockets })
+  const password = isOpen(config) ? undefined : yield* keptPassword(folder)
+  const server = yield* StoreServer.listen(
+    defined({ port: config.storePort, password, moreSockets })
+  )
   return { url: server.url, password }
 })
 
@@ -76,8 +101,8 @@ export const openStore = Effect.fnUntraced(function* (
       ? yield* ChdbEngine.open(folder.clickhouse)
       : undefined
   const server =
-    engine !== undefined && (has(config, "store") || config.workers > 0)
-      ? yield* serverOf(config).pipe(Effect.provideService(ChdbEngine, engine))
+    folder !== undefined && engine !== undefined && (has(config, "store") || config.workers > 0)
+      ? yield* serverOf(config, folder).pipe(Effect.provideService(ChdbEngine, engine))
       : undefined
   const scope = yield* Effect.scope
   const stores = yield* Effect.cached(storesOf(config, engine).pipe(Scope.provide(scope)))

@@ -54,7 +54,9 @@ export const serveAsWorker = Effect.fnUntraced(function* (
   const channel = channelToFirst((question) =>
     Effect.runPromise(group.answer(question as FirstQuestion))
   )
-  const shared = { ...config, http: { ...config.http, sharesPort: true } }
+  // gRPC is the first process's: its port can't be shared.
+  const http = { ...config.http, sharesPort: true, otlpGrpcPort: undefined }
+  const shared = { ...config, http }
   const started = yield* startRoles(shared, report, shareOf(rest)).pipe(
     Effect.provideService(ProcessGroup, group.processes)
   )

@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Option, Redacted } from "effect"
+import { brokerVariables } from "../adapters/embedded/broker/BrokerUsers.ts"
 import type { DataFolder } from "../adapters/embedded/DataFolder.ts"
 import { type Listening, startWorkerProcesses } from "../adapters/embedded/WorkerProcesses.ts"
 import { PREVIOUS_KEY_FILE, SIGNING_KEY_FILE } from "../adapters/keys/SigningKey.ts"
@@ -15,6 +16,7 @@ import {
   firstOfGroup,
   type WorkerQuestion
 } from "../http/server/ProcessGroup.ts"
+import type { Brokers } from "./Log.ts"
 import { sharesOf } from "./Shares.ts"
 import type { OpenedStore } from "./Store.ts"
 import { embedsBroker } from "./Topology.ts"
@@ -29,16 +31,16 @@ const DRAIN_TIMEOUT = "15 seconds"
 export interface WorkerParts {
   readonly folder: DataFolder["Service"] | undefined
   readonly secret: Redacted.Redacted
-  readonly brokers: ReadonlyArray<string>
+  readonly brokers: Brokers
   readonly server: OpenedStore["server"]
   readonly port: number
 }
 
 /** The files of the keys that the first process signs with, where they are its own. */
-const signingKeys = (
+export const signingKeys = (
   { signingKeyFile }: Config,
   folder: DataFolder["Service"] | undefined
-): NodeJS.ProcessEnv => {
+): Readonly<Record<string, string>> => {
   if (signingKeyFile !== undefined || folder === undefined) return {}
   const previous = join(folder.path, PREVIOUS_KEY_FILE)
   return {
@@ -47,6 +49,20 @@ const signingKeys = (
   }
 }
 
+/** How another process reaches what this one has started, as its environment. */
+export const environmentOf = (
+  config: Config,
+  { brokers, server }: Pick<WorkerParts, "brokers" | "server">
+): Readonly<Record<string, string>> => ({
+  ...(embedsBroker(config)
+    ? { ...brokerVariables(brokers.addresses.join(","), brokers.signIn), ALK_REPLICATION: "1" }
+    : {}),
+  ...(server === undefined ? {} : { CLICKHOUSE_URL: server.url, CLICKHOUSE_USER: "alk" }),
+  ...(server?.password === undefined
+    ? {}
+    : { CLICKHOUSE_PASSWORD: Redacted.value(server.password) })
+})
+
 /**
  * The environment of a worker: that of the first process, with the addresses of what it has started
  * and without what is done once. `environment` is the one that `config` was read from.
@@ -54,22 +70,18 @@ const signingKeys = (
 export const workerEnvironment = (
   environment: NodeJS.ProcessEnv,
   config: Config,
-  { brokers, folder, port, secret, server }: WorkerParts
+  parts: WorkerParts
 ): NodeJS.ProcessEnv => ({
   ...environment,
   ALK_ROLES: config.roles.filter((role) => role !== "store").join(","),
   ALK_WORKERS: "0",
-  PORT: String(port),
+  PORT: String(parts.port),
   ALK_LOG_FORMAT: config.log.format,
-  ALK_SECRET: Redacted.value(secret),
+  ALK_SECRET: Redacted.value(parts.secret),
   // The first process goes over all chains.
   ALK_SELF_VERIFY_EVENTS_PER_SECOND: "0",
-  ...(embedsBroker(config) ? { KAFKA_BROKERS: brokers.join(","), ALK_REPLICATION: "1" } : {}),
-  ...(server === undefined ? {} : { CLICKHOUSE_URL: server.url, CLICKHOUSE_USER: "alk" }),
-  ...(server?.password === undefined
-    ? {}
-    : { CLICKHOUSE_PASSWORD: Redacted.value(server.password) }),
-  ...signingKeys(config, folder)
+  ...environmentOf(config, parts),
+  ...signingKeys(config, parts.folder)
 })
 
 /**

@@ -2,8 +2,12 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
+import { CLI_PAGE_FILE, cliPage } from "../cli/HelpPage.ts"
 import { publishedFiles } from "../contracts/PublishedFiles.ts"
 import { openApiText } from "../http/Api.ts"
+import { API_ROUTES_FILE, apiRoutes } from "./ApiRoutes.ts"
+import { API_TYPES_FILE, apiTypes } from "./ApiTypes.ts"
+import { METRICS_PAGE_FILE, metricsPage } from "./MetricsPage.ts"
 import { generateOtlp } from "./OtlpCode.ts"
 import { acceptModule, moduleText, splitModule } from "./WasmModules.ts"
 
@@ -30,7 +34,11 @@ export const generatedFiles = (): ReadonlyMap<string, string> =>
   new Map([
     ...publishedFiles(),
     ["schemas/openapi.json", openApiText()] as const,
+    [API_TYPES_FILE, apiTypes(openApiText())] as const,
+    [API_ROUTES_FILE, apiRoutes(openApiText())] as const,
     [acceptModule.file, moduleText(acceptModule)] as const,
     [splitModule.file, moduleText(splitModule)] as const,
+    [CLI_PAGE_FILE, cliPage()] as const,
+    [METRICS_PAGE_FILE, metricsPage()] as const,
     ...otlpFiles()
   ])

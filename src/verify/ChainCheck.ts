@@ -8,7 +8,7 @@ import { GENESIS_HASH } from "../domain/chain/Chains.ts"
 import { BLOCK_EVENTS, type RecomputedBlock } from "../ports/ChainRecompute.ts"
 import type { ConflictRow } from "../ports/EventStore.ts"
 import type { JudgedRecord, JudgedRow } from "./ChainSource.ts"
-import { GrowingTree } from "./GrowingTree.ts"
+import { GrowingTree, type TreeStart } from "./GrowingTree.ts"
 import { ABSENT, type Break, type BreakReason, Breaks } from "./VerifyReport.ts"
 
 export interface ChainVerdict {
@@ -41,6 +41,13 @@ export interface ChainCheckOptions {
   readonly bounds: { readonly from: string; readonly to: string }
   /** Tree sizes whose roots will be asked for; only of a check that starts with the chain. */
   readonly treeSizes?: Iterable<number>
+  /** What was removed before `firstWanted`: the first row has to link to it. */
+  readonly after?: RemovedBefore
+}
+
+/** The end of what was removed, as a signed checkpoint proves it. */
+export interface RemovedBefore extends TreeStart {
+  readonly hash: string
 }
 
 export class ChainCheck {
@@ -55,10 +62,11 @@ export class ChainCheck {
   #previous: Previous | undefined
 
   constructor(options: ChainCheckOptions) {
-    const { firstWanted, treeSizes } = options
+    const { after, firstWanted, treeSizes } = options
     this.#options = options
     this.#firstWanted = firstWanted
-    this.#tree = treeSizes === undefined ? undefined : new GrowingTree(treeSizes)
+    this.#tree = treeSizes === undefined ? undefined : new GrowingTree(treeSizes, after)
+    if (after !== undefined) this.#remember(after.size, after.hash, false)
   }
 
   get eventsChecked(): number {
@@ -166,6 +174,12 @@ export class ChainCheck {
   beyond(head: number, last: number): void {
     const actual = `${this.#options.noun}s up to ${last}`
     this.#broken(head + 1, "hash_mismatch", `head ${head}, as the log says`, actual)
+  }
+
+  /** There are rows again that were removed. */
+  returned(lowest: number, size: number): void {
+    const expected = `sequences from ${size + 1} on: those before were pruned`
+    this.#broken(lowest, "duplicate_sequence", expected, `a row with sequence ${lowest}`)
   }
 
   /** There are rows below the first sequence of a chain. */

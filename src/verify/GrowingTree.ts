@@ -3,7 +3,13 @@
  * that another program has computed, and its roots at the sizes of checkpoints. Keeps the
  * hashes of at most one subtree for each binary digit of its size.
  */
-import { EMPTY_ROOT, leafHash, nodeHash } from "../domain/chain/MerkleTree.ts"
+import { EMPTY_ROOT, leafHash, nodeHash, rootPart } from "../domain/chain/MerkleTree.ts"
+
+/** A tree to go on from: its size and the hashes of its complete subtrees, largest first. */
+export interface TreeStart {
+  readonly size: number
+  readonly peaks: ReadonlyArray<Buffer>
+}
 
 interface Peak {
   readonly leaves: number
@@ -17,9 +23,13 @@ export class GrowingTree {
   #size = 0
   #spoiled = false
 
-  /** `sizes`: the tree sizes whose roots will be asked for. */
-  constructor(sizes: Iterable<number>) {
+  /** `sizes`: the tree sizes whose roots will be asked for; `start`: the tree to go on from. */
+  constructor(sizes: Iterable<number>, start: TreeStart = { size: 0, peaks: [] }) {
     this.#wanted = new Set(sizes)
+    this.#size = start.size
+    rootPart(start.size).forEach(({ level }, place) =>
+      this.#peaks.push({ leaves: 2 ** level, hash: start.peaks[place]! })
+    )
     this.#remember()
   }
 

@@ -23,11 +23,18 @@ import { EventLog, type LogUnavailable } from "../ports/EventLog.ts"
 import type { EventStore, StoreUnavailable } from "../ports/EventStore.ts"
 import type { TraceStore } from "../ports/TraceStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
-import { ChainCheck } from "./ChainCheck.ts"
+import { ChainCheck, type RemovedBefore } from "./ChainCheck.ts"
 import type { ChainSource } from "./ChainSource.ts"
 import { checkedProof } from "./EventInclusion.ts"
 import { eventSource } from "./EventSource.ts"
 import { factSource } from "./FactSource.ts"
+import {
+  isForgedPoint,
+  type PointFound,
+  type ProvenPoint,
+  type PrunedPoints,
+  prunedPoints
+} from "./PrunedPoints.ts"
 import { chainRecompute } from "./RecomputeInProgram.ts"
 import {
   isForged,
@@ -39,6 +46,7 @@ import {
   bothOf,
   HISTORY_FROM,
   HISTORY_TO,
+  type Pruned,
   reportOf,
   type TenantReport,
   type VerifyReport
@@ -136,7 +144,15 @@ interface Run {
   /** The tree is built for the roots at these sizes, ascending. */
   readonly treeSizes: ReadonlyArray<number>
   readonly endsAt: number
+  /** The beginning that was removed, if it was. */
+  readonly pruned: ProvenPoint | undefined
 }
+
+/** The first sequence of what is left of a chain. */
+const beginningOf = (pruned: ProvenPoint | undefined): number => (pruned?.end.size ?? 0) + 1
+
+const startsChain = ({ pruned, range }: Pick<Run, "pruned" | "range">): boolean =>
+  range.first === beginningOf(pruned)
 
 const rangeOf = Effect.fnUntraced(function* (
   { from, fromSequence = 1, to, toSequence = SEQUENCE_MAX }: VerifyRequest,
@@ -199,7 +215,7 @@ const checkRange = Effect.fnUntraced(function* (run: Run, started: number) {
   const { check, endsAt, request, range } = run
   const { onProgress, timeLimitMs = Infinity } = request
   // One row more in front: the first link must point at it.
-  if (range.first > 1 && range.first <= endsAt)
+  if (!startsChain(run) && range.first <= endsAt)
     yield* checkRows(run, range.first - 1, range.first - 1)
   for (let first = range.first; first <= endsAt; ) {
     if ((yield* Clock.currentTimeMillis) - started >= timeLimitMs) return false
@@ -215,10 +231,14 @@ const checkRange = Effect.fnUntraced(function* (run: Run, started: number) {
 })
 
 /** Rows outside of 1 to the head as it is now: there are none that the log knows of. */
-const checkOutside = Effect.fnUntraced(function* ({ check, request, source }: Run, head: number) {
+const checkOutside = Effect.fnUntraced(function* (run: Run, head: number) {
+  const { check, pruned, request, source } = run
   const { lowest, highest, rows } = yield* source.extent
   if (rows === 0) return
   if (lowest < 1) check.below(lowest)
+  else if (pruned?.point.removed_at !== undefined && lowest <= pruned.end.size) {
+    check.returned(lowest, pruned.end.size)
+  }
   if (highest <= head) return
   // The chain may have grown since; what is stored was in the log before.
   const ends = yield* ChainEnds
@@ -271,12 +291,9 @@ const checkpointsOf = Effect.fnUntraced(function* (
 })
 
 /** Compare the roots; true if one that covers the whole range is the signed one. */
-const checkRoots = (
-  { check, endsAt, range }: Run,
-  signed: ReadonlyArray<SignedCheckpoint>,
-  headAt: number
-): boolean => {
-  if (range.first !== 1) return false
+const checkRoots = (run: Run, signed: ReadonlyArray<SignedCheckpoint>, headAt: number): boolean => {
+  const { check, endsAt } = run
+  if (!startsChain(run)) return false
   let covered = false
   for (const { rootHash, treeSize } of signed) {
     const root = check.root(treeSize)
@@ -364,21 +381,47 @@ const sourceOf = (chain: Chain, tenantId: string, port: Recompute) =>
   })
 
 /** What a reader should know that is no break of the chain. */
-const noticesOf = Effect.fnUntraced(function* (chain: Chain, tenantId: string) {
+const noticesOf = Effect.fnUntraced(function* (
+  { pruned, request, source, tree }: Run,
+  uncompared: ReadonlyArray<SignedCheckpoint>
+) {
+  const { chain } = source
   const ends = yield* ChainEnds
-  const { isCut, offset } = yield* ends.start({ tenantId, chain })
-  return isCut
-    ? [
-        `alk.${chain} is kept for ever, but its partition of this tenant begins at offset `
-          + `${offset}: records were deleted from its start`
-      ]
-    : []
+  const { isCut, offset } = yield* ends.start({ tenantId: request.tenantId, chain })
+  const notices: Array<string> = []
+  if (isCut) {
+    notices.push(
+      `alk.${chain} is kept for ever, but its partition of this tenant begins at offset `
+        + `${offset}: records were deleted from its start`
+    )
+  }
+  for (const { treeSize } of uncompared) {
+    notices.push(
+      `the checkpoint of ${treeSize} ${source.noun}s of ${tree} can't be compared with the chain: it `
+        + `is pruned up to ${pruned?.end.size ?? 0}`
+    )
+  }
+  return notices
 })
+
+/** What a chain that begins at a pruned point has to go on from. */
+const removedBefore = ({ end }: ProvenPoint): RemovedBefore => ({
+  size: end.size,
+  peaks: end.frontier.peaks,
+  hash: end.headHash
+})
+
+/** Everything that a check is made with. */
+interface Parts {
+  readonly port: Recompute
+  readonly checkpoints: SignedCheckpoints["Service"]
+  readonly points: PrunedPoints["Service"]
+}
 
 const start = Effect.fnUntraced(function* (
   request: VerifyRequest,
-  port: Recompute,
-  checkpoints: SignedCheckpoints["Service"]
+  { checkpoints, port }: Parts,
+  point: PointFound | undefined
 ) {
   const { chain = "events", from = HISTORY_FROM, tenantId, to = HISTORY_TO } = request
   const ends = yield* ChainEnds
@@ -386,39 +429,57 @@ const start = Effect.fnUntraced(function* (
   yield* caughtUp(tenantId, chain)
   const source = yield* sourceOf(chain, tenantId, port)
   const tree = treeNameOf(tenantId, chain)
-  const range = yield* rangeOf(request, source)
+  const pruned = point === undefined || isForgedPoint(point) ? undefined : point
+  const asked = yield* rangeOf(request, source)
+  const range = { ...asked, first: Math.max(asked.first, beginningOf(pruned)) }
   const endsAt = Math.min(range.last, head?.sequence_number ?? 0)
-  const found =
-    range.first === 1
-      ? yield* checkpointsOf(checkpoints, request, tree, endsAt)
-      : { signed: request.checkpoints ?? [], forged: [] }
+  const isWhole = startsChain({ pruned, range })
+  const found = isWhole
+    ? yield* checkpointsOf(checkpoints, request, tree, endsAt)
+    : { signed: request.checkpoints ?? [], forged: [] }
   const treeSizes = found.signed
     .map(({ treeSize }) => treeSize)
-    .filter((size) => size <= endsAt)
+    .filter((size) => size <= endsAt && size >= beginningOf(pruned) - 1)
     .sort((left, right) => left - right)
   const check = new ChainCheck({
     noun: source.noun,
     topic: `alk.${chain}`,
     firstWanted: range.first,
     bounds: { from, to },
-    ...(range.first === 1 && treeSizes.length > 0 ? { treeSizes } : {})
+    ...(isWhole && treeSizes.length > 0 ? { treeSizes } : {}),
+    ...(isWhole && pruned !== undefined ? { after: removedBefore(pruned) } : {})
   })
+  if (point !== undefined && isForgedPoint(point)) {
+    check.checkpoint(
+      point.point.size,
+      "a pruned point that a signed checkpoint proves",
+      point.problem
+    )
+  }
   for (const { problem, treeSize } of found.forged) {
     check.checkpoint(treeSize, "a checkpoint signed by a published key", problem)
   }
-  const run: Run = { request, range, check, source, tree, checkpoints, treeSizes, endsAt }
+  const run: Run = { request, range, check, source, tree, checkpoints, treeSizes, endsAt, pruned }
   return { run, head, signed: found.signed }
 })
 
-const verify = Effect.fn("Verifier.verify")(function* (
+/** What reports say of a beginning that was removed. */
+const remarkOf = ({ point }: ProvenPoint): Pruned => ({
+  up_to_sequence: point.size,
+  root_hash: point.root_hash,
+  checkpoint: point.note,
+  pruned_at: point.pruned_at
+})
+
+const verifyFrom = Effect.fnUntraced(function* (
   request: VerifyRequest,
-  port: Recompute,
-  checkpoints: SignedCheckpoints["Service"]
+  parts: Parts,
+  point: PointFound | undefined
 ) {
-  const { tenantId } = request
+  const { checkpoints: given = [], tenantId } = request
   const started = yield* Clock.currentTimeMillis
-  const { head, run, signed } = yield* start(request, port, checkpoints)
-  const { check } = run
+  const { head, run, signed } = yield* start(request, parts, point)
+  const { check, pruned } = run
   const finished = yield* Effect.gen(function* () {
     if (!(yield* checkRange(run, started))) return { isComplete: false, isSigned: false }
     return { isComplete: true, isSigned: yield* conclude(run, head, signed) }
@@ -434,8 +495,9 @@ const verify = Effect.fn("Verifier.verify")(function* (
   )
   const verdict = check.verdict()
   const isValid = verdict.breaksTotal === 0 && finished.isComplete
-  const isOrigin = (request.checkpoints ?? []).length > 0 && isValid
-  const notices = yield* noticesOf(run.source.chain, tenantId)
+  const uncompared = given.filter(({ treeSize }) => treeSize < beginningOf(pruned) - 1)
+  const isOrigin = given.length > 0 && uncompared.length === 0 && isValid
+  const notices = yield* noticesOf(run, uncompared)
   const report: VerifyReport = yield* reportOf({
     ...verdict,
     tenantId,
@@ -446,11 +508,27 @@ const verify = Effect.fn("Verifier.verify")(function* (
     isSigned: finished.isSigned && isValid,
     remarks: {
       ...(isOrigin ? { origin: "checked" as const } : {}),
+      ...(pruned === undefined ? {} : { pruned: remarkOf(pruned) }),
       ...(notices.length === 0 ? {} : { notices })
     },
     started
   })
   return report
+})
+
+/** Checks that a pruning which goes on meanwhile takes away what they read are done again. */
+const PRUNED_MEANWHILE_MAX = 3
+
+const verify = Effect.fn("Verifier.verify")(function* (request: VerifyRequest, parts: Parts) {
+  const tree = treeNameOf(request.tenantId, request.chain ?? "events")
+  let point = yield* parts.points.of(tree)
+  for (let again = 0; ; again++) {
+    const report = yield* verifyFrom(request, parts, point)
+    if (report.breaks_total === 0 || again >= PRUNED_MEANWHILE_MAX) return report
+    const now = yield* parts.points.of(tree)
+    if (now?.point.size === point?.point.size) return report
+    point = now
+  }
 })
 
 const verifyTenant = Effect.fn("Verifier.verifyTenant")(function* (
@@ -469,7 +547,7 @@ const verifyTenant = Effect.fn("Verifier.verifyTenant")(function* (
   return { ...bothOf(events, traces), duration_ms: duration }
 })
 
-/** Uses `ChainRecompute` and `SignedCheckpoints` where they are provided. */
+/** Uses `ChainRecompute`, `SignedCheckpoints` and `PrunedPoints` where they are provided. */
 export const layerVerifier: Layer.Layer<
   Verifier,
   never,
@@ -482,8 +560,9 @@ export const layerVerifier: Layer.Layer<
     >()
     const port = yield* chainRecompute
     const checkpoints = yield* signedCheckpoints
+    const points = yield* prunedPoints
     const ofChain = (request: VerifyRequest) =>
-      verify(request, port, checkpoints).pipe(Effect.provideContext(context))
+      verify(request, { port, checkpoints, points }).pipe(Effect.provideContext(context))
     return Verifier.of({
       verify: ofChain,
       verifyTenant: (request) => verifyTenant(request, ofChain)

@@ -110,12 +110,25 @@ const chainFields = {
   duration_ms: Schema.Finite
 }
 
+const Pruned = Schema.Struct({
+  up_to_sequence: Sequence.annotate({ description: "Records up to this one were removed." }),
+  root_hash: Schema.String.annotate({ description: "Root over them, as it was signed." }),
+  checkpoint: Schema.String.annotate({ description: "The signed checkpoint that proves it." }),
+  pruned_at: Timestamp
+})
+export type Pruned = typeof Pruned.Type
+
 const reportFields = {
   ...chainFields,
   origin: Schema.optionalKey(Schema.Literal("checked")).annotateKey({
     description:
       "Authentic: the chain leads to a checkpoint that the caller kept. Without it a valid answer "
       + "says that the chain is consistent, its origin not checked."
+  }),
+  pruned: Schema.optionalKey(Pruned).annotateKey({
+    description:
+      "The beginning of the chain was removed by the retention of the tenant: what is left links to "
+      + "the signed checkpoint, and extends its tree. Absent if the chain is whole."
   }),
   notices: Schema.optionalKey(Schema.Array(Schema.String)).annotateKey({
     description: "What is no break of the chain, and worth knowing all the same."
@@ -162,6 +175,16 @@ export const TraceVerifyReport = Schema.Struct({
   description: "A finished check of one execution, whatever it found."
 })
 export type TraceVerifyReport = typeof TraceVerifyReport.Type
+
+/** The report for those who may not see every event of the span: it names none. */
+export const withoutEventIds = (report: TenantReport): TenantReport => {
+  const nameless = <R extends VerifyReport>(one: R): R => ({
+    ...one,
+    breaks: one.breaks.map((broken) => ({ ...broken, event_id: null }))
+  })
+  const { traces } = report
+  return { ...nameless(report), ...(traces === undefined ? {} : { traces: nameless(traces) }) }
+}
 
 /** The report on both chains. */
 export const bothOf = (events: VerifyReport, traces: VerifyReport): TenantReport => ({

@@ -24,16 +24,25 @@ describe("the line for machines", () => {
       const logs: Array<LogLine> = []
       const started = {
         url: "http://127.0.0.1:8080",
+        subscriberFile: "/data/subscriber.properties",
         kafka: "127.0.0.1:9092",
         store: undefined,
         firstKey: undefined,
+        signInCode: undefined,
         stopServing: Effect.void
       }
       yield* announce(config, started).pipe(Effect.provide(Logger.layer([loggerTo(logs)])))
-      const { kafka, store, url } = started
+      const { kafka, store, subscriberFile, url } = started
+      const annotations = {
+        kafka,
+        subscriber_file: subscriberFile,
+        store,
+        url,
+        roles: config.roles
+      }
       assert.deepStrictEqual(
-        logs.map(({ annotations, message }) => ({ annotations, message })),
-        [{ message: "ready", annotations: { kafka, store, url, roles: config.roles } }]
+        logs.map((line) => ({ message: line.message, annotations: line.annotations })),
+        [{ message: "ready", annotations }]
       )
     })
   )

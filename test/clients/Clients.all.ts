@@ -11,7 +11,7 @@ import { OTHER_KEY } from "../http/support/Doubles.ts"
 import { TestApi } from "../http/support/TestApi.ts"
 
 const DOCUMENT = resolve("schemas/openapi.json")
-const HOOK = new URL("typescript5.mjs", import.meta.url).href
+const HOOK = new URL("../../src/tools/typescript5.mjs", import.meta.url).href
 const OUTPUT_MAX = 16 * 1_048_576
 
 const run = (program: string, ...args: ReadonlyArray<string>): void => {

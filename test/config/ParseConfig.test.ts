@@ -91,23 +91,26 @@ describe("parseConfig", () => {
         host: "127.0.0.1",
         port: 8_080,
         publicUrl: undefined,
+        otlpGrpcPort: undefined,
         sharesPort: false,
-        corsOrigins: []
+        corsOrigins: [],
+        hasConsole: true
       },
       dataDir: "/srv/.data",
       cacheDir: "/home/you/.cache/alk",
       storePort: 8_123,
       workers: 0,
       workerPort: undefined,
-      kafka: { _tag: "Embedded", port: 9_092 },
+      kafka: { _tag: "Embedded", port: 9_092, isOpen: false },
       topics: {
         prefix: "alk",
         partitions: 4,
         replication: 1,
         minInSyncReplicas: 1,
-        eventsRetentionMs: "forever"
+        eventsRetentionMs: "forever",
+        publicCompression: "zstd"
       },
-      clickhouse: { _tag: "Embedded" },
+      clickhouse: { _tag: "Embedded", isOpen: false },
       database: "alk",
       secret: undefined,
       signingKeyFile: undefined,
@@ -126,13 +129,14 @@ describe("parseConfig", () => {
         streamsPerTenantMax: 100
       },
       quotas: { eventsPerSecond: undefined, exportsAtOnce: undefined, failedKeysPerMinute: 60 },
+      exports: { folder: "/srv/.data/exports", keptHours: 24, bytesMax: 10_737_418_240 },
       dedupWindowEvents: 1_000_000,
       idempotencyWindowEntries: 1_000_000,
       selfVerifyEventsPerSecond: 1_000,
       chromiumPath: undefined,
       chromiumSandbox: "auto",
       report: { criteriaFile: undefined, organisation: undefined, logoFile: undefined },
-      log: { level: "info", format: "json" }
+      log: { level: "info", format: "json", requests: "all" }
     })
   })
 
@@ -144,7 +148,8 @@ describe("parseConfig", () => {
     const { kafka, clickhouse, topics } = configOf(external)
     assert(kafka._tag === "External" && kafka.sasl !== undefined)
     assert.deepStrictEqual(kafka.brokers, ["kafka-1:9092", "[::1]:9093"])
-    assert.deepStrictEqual(kafka.tls, { caFile: "/srv/ca.pem" })
+    const certFile = undefined
+    assert.deepStrictEqual(kafka.tls, { caFile: "/srv/ca.pem", certFile, keyFile: undefined })
     assert.strictEqual(kafka.sasl.mechanism, "scram-sha-512")
     assert.strictEqual(Redacted.value(kafka.sasl.password), "kafka password")
     assert(clickhouse._tag === "External")
@@ -157,6 +162,7 @@ describe("parseConfig", () => {
     const config = configOf({
       ALK_ROLES: "projection, api,api",
       ALK_EVENTS_RETENTION: "400d",
+      ALK_PUBLIC_COMPRESSION: "gzip",
       ALK_BODY_BYTES_MAX: "1048576",
       ALK_DEDUP_WINDOW: "10",
       ALK_QUOTA_EVENTS_PER_SECOND: "500",
@@ -166,6 +172,7 @@ describe("parseConfig", () => {
     })
     assert.deepStrictEqual(config.roles, ["api", "projection"])
     assert.strictEqual(config.topics.eventsRetentionMs, 400 * 86_400_000)
+    assert.strictEqual(config.topics.publicCompression, "gzip")
     assert.strictEqual(config.limits.bodyBytesMax, 1_048_576)
     assert.strictEqual(config.dedupWindowEvents, 10)
     assert.strictEqual(config.quotas.eventsPerSecond, 500)
@@ -263,9 +270,20 @@ describe("ConfigInvalid", () => {
     [{ CLICKHOUSE_DB: "d" }, "did you mean CLICKHOUSE_DATABASE?"],
     [{ CHROMIUM_PAHT: "/usr/bin/chromium" }, "did you mean CHROMIUM_PATH?"],
     [{ KAFKA_BROKERS: "h:1" }, "make one with: openssl rand -hex 32"],
-    [{ KAFKA_SASL_USERNAME: "u" }, "KAFKA_BROKERS is not: the embedded broker needs none"],
+    [
+      { KAFKA_SASL_USERNAME: "u" },
+      "KAFKA_BROKERS is not: the embedded broker has users of its own"
+    ],
     [{ KAFKA_TLS: "true" }, "the embedded broker has no TLS"],
     [{ ...external, KAFKA_TLS: "false" }, "set KAFKA_TLS=true"],
+    [{ KAFKA_TLS_CERT_FILE: "c.pem" }, "the embedded broker has no TLS"],
+    [{ ...external, KAFKA_TLS_CERT_FILE: "c.pem" }, "KAFKA_TLS_KEY_FILE is missing"],
+    [{ ...external, CLICKHOUSE_TLS_KEY_FILE: "k.pem" }, "CLICKHOUSE_TLS_CERT_FILE is missing"],
+    [{ CLICKHOUSE_TLS_CA_FILE: "c.pem" }, "CLICKHOUSE_URL is not"],
+    [
+      { ...external, CLICKHOUSE_URL: "http://h:1", CLICKHOUSE_TLS_CA_FILE: "c.pem" },
+      "set it to an https address"
+    ],
     [{ ...external, KAFKA_SASL_MECHANISM: "" }, "KAFKA_SASL_MECHANISM is missing"],
     [{ ALK_REPLICATION: "3" }, "the embedded broker can only hold 1 copy"],
     [{ CLICKHOUSE_CLUSTER: "c" }, "CLICKHOUSE_URL is not"],
@@ -374,5 +392,11 @@ describe("configHelp", () => {
         name
       )
     }
+  })
+
+  it("leaves alone what clients read, but not what is near it", () => {
+    const ofClients = { ALK_URL: "http://h:1", ALK_API_KEY: "alk_live_x", ALK_CONTEXT: "c" }
+    assert.isTrue(Result.isSuccess(parseConfig(ofClients, surroundings)))
+    assert.include(problemsOf({ ALK_API_KEYS: "alk_live_x" })[0], "ALK_API_KEYS is unknown")
   })
 })

@@ -29,12 +29,13 @@ import {
   topicKinds,
   topicName
 } from "../../src/domain/records/Topics.ts"
+import { REBUILD_KEY, REBUILT_KEY } from "../../src/domain/records/ViewRebuild.ts"
 import type { RegistryOperation } from "../../src/domain/registry/RegistryEntry.ts"
 import { nowMicros } from "../../src/domain/Timestamp.ts"
 import { factTypes } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
-import type { NewRecord } from "../../src/ports/EventLog.ts"
+import type { LogRecord, NewRecord } from "../../src/ports/EventLog.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { StoredTopics } from "../../src/ports/TopicRows.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
@@ -55,6 +56,7 @@ import {
 import { asService } from "../support/Authenticated.ts"
 import { checkFacts } from "../support/IndependentTrace.ts"
 import { append, leaveTransaction, readAll, withLog } from "../support/Log.ts"
+import { prunedPoint } from "../support/PrunedPoints.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { faultInValue, kindsOf, publishedNames } from "./Published.ts"
 
@@ -119,6 +121,7 @@ const storeOfNothing = Layer.mergeAll(
       asideTable: "nowhere",
       highest: () => Effect.succeed(undefined),
       rows: () => Effect.succeed([]),
+      compare: () => Effect.succeed([]),
       denied: () => Effect.succeed([]),
       setAside: () => Effect.void
     })
@@ -127,7 +130,8 @@ const storeOfNothing = Layer.mergeAll(
     insert: () => Effect.void
   }),
   Layer.mock(TraceStore, {
-    position: () => Effect.succeed(undefined),
+    eraseDetails: () => Effect.void,
+    extent: () => Effect.succeed({ rows: 0, lowest: 0, highest: 0 }),
     insertFacts: () => Effect.void,
     hasDuplicates: () => Effect.succeed(false)
   }),
@@ -136,7 +140,12 @@ const storeOfNothing = Layer.mergeAll(
     insertEvents: () => Effect.void,
     insertReceipts: () => Effect.void,
     insertConflicts: () => Effect.void,
-    hasDuplicates: () => Effect.succeed(false)
+    hasDuplicates: () => Effect.succeed(false),
+    lastEvents: () => Effect.succeed([]),
+    eraseDetails: () => Effect.void,
+    eraseAgain: () => Effect.void,
+    upgrade: Effect.void,
+    purgeErased: Effect.succeed(0)
   })
 )
 
@@ -212,6 +221,45 @@ const commands: ReadonlyArray<Command> = [
   }),
   registry({ op: "use_link", tenant_id: "acme", link_id: "lnk_1", used_at: NOW }),
   registry({
+    op: "create_session",
+    session: {
+      id: "ses_1",
+      tenant_id: "acme",
+      key_id: "key_1",
+      hash: "ef".repeat(32),
+      created_at: NOW,
+      expires_at: "2026-11-28T12:00:00.000000Z"
+    }
+  }),
+  registry({
+    op: "settle_quarantined",
+    quarantine_act: { id: "1-9", state: "dropped", settled_at: NOW, settled_by: "admin" }
+  }),
+  registry({
+    op: "note_data_version",
+    data_version: { id: "topics", version: 1, program: "0.1.0", noted_at: NOW }
+  }),
+  registry({
+    op: "grow_partitions",
+    step: "begin",
+    from: PARTITIONS,
+    to: 2 * PARTITIONS,
+    changed_at: NOW,
+    data_version: { id: "topics", version: 2, program: "0.1.0", noted_at: NOW }
+  }),
+  registry({ op: "use_keys", uses: [{ key_id: "key_1", used_at: NOW }] }),
+  registry({ op: "set_retention", tenant_id: "acme", days: 30, changed_at: NOW }),
+  registry({ op: "prune", pruned: prunedPoint("acme", 1) }),
+  registry({
+    op: "request_deletion",
+    tenant_id: "gone",
+    deletion: { by: "admin", requested_at: NOW }
+  }),
+  registry({
+    op: "delete_tenant",
+    tombstone: { tenant_id: "gone", deleted_at: NOW, deleted_by: "admin" }
+  }),
+  registry({
     op: "add_signing_key",
     signing_key: {
       key_id: checkpointSigner.signer.keyId,
@@ -238,6 +286,16 @@ const unreadable: NewRecord = {
     [WRITER_HEADER]: new CommandWriter().next(nowMicros())
   }
 }
+
+/** An operator asks for a view to be compared with the topics. */
+const rebuild: NewRecord = {
+  topic: "progress",
+  partition: 0,
+  key: REBUILD_KEY,
+  value: JSON.stringify({ id: "5e923378-4634-4a54-ac54-699e7c83922c", requested_at: NOW })
+}
+
+const isRebuilt = ({ key }: LogRecord): boolean => key?.toString() === REBUILT_KEY
 
 const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition)
 
@@ -281,6 +339,8 @@ const produce = Effect.fnUntraced(
     yield* abort
     yield* abort
     yield* runProjection({ settleMs: 0 })
+    yield* append([rebuild])
+    while (!(yield* readAll("progress", 0)).some(isRebuilt)) yield* Effect.sleep("20 millis")
     yield* until("progress", PARTITIONS)
   },
   Effect.provide(layerCommandLog),
@@ -326,7 +386,7 @@ const placeOf = (key: string): number =>
   })
 
 /** What leaves the changelog again while it is read. */
-const LEAVING = new Set(["state-execution", "state-span"])
+const LEAVING = new Set(["state-execution", "state-span", "registry-retention"])
 
 const checkRecord = (topic: TopicKind, line: Line): string => {
   const value = bytesOf(line)

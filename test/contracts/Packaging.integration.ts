@@ -130,11 +130,19 @@ describe("the compose file", () => {
 
   it("keeps data in volumes, opens ports on loopback only and none twice", () => {
     const volumes = Object.values(compose.services).flatMap((service) => service.volumes ?? [])
-    const names = volumes.map((volume) => volume.split(":")[0]!)
-    assert.sameMembers(names, Object.keys(compose.volumes))
+    const names = new Set(volumes.map((volume) => volume.split(":")[0]!))
+    assert.sameMembers([...names], Object.keys(compose.volumes))
     const ports = Object.values(compose.services).flatMap(hostPorts)
     assert.strictEqual(new Set(ports).size, ports.length)
     for (const port of ports) assert.match(port, /^127\.0\.0\.1:\d+$/)
+  })
+
+  it("has one folder of exports for all processes with the API", () => {
+    const apis = own.filter(([, { environment }]) => environment["ALK_ROLES"] === "api")
+    assert.isAbove(apis.length, 1)
+    for (const [name, { volumes = [] }] of apis) {
+      assert.deepStrictEqual(volumes, ["exports:/data"], name)
+    }
   })
 
   it("holds no secret: each comes from .env, which the example names and leaves empty", () => {
@@ -167,7 +175,7 @@ describe("the compose file", () => {
 
   it("tells its broker what the embedded one is told", () => {
     const embedded = new Map(
-      serverProperties(9_092, 9_093)
+      serverProperties(9_092, 9_093, undefined)
         .trim()
         .split("\n")
         .map((line) => line.split("=") as [string, string])

@@ -17,6 +17,8 @@ import {
 } from "../../src/actors/sequencer/SequencerState.ts"
 import { type ReceivedCommand, step } from "../../src/actors/sequencer/SequencerStep.ts"
 import { exampleEvent, exampleLink } from "../../src/contracts/ExampleEvent.ts"
+import { exampleFactValue } from "../../src/contracts/ExampleFact.ts"
+import { eraseEvent } from "../../src/domain/events/HashChain.ts"
 import {
   isTenantId,
   makeReceiptId,
@@ -37,9 +39,15 @@ import {
   type RegistryOperation,
   registryKey,
   registryValue,
+  type Session,
   type ShareLink
 } from "../../src/domain/registry/RegistryEntry.ts"
-import { factDetailsHash, type PreparedDetails } from "../../src/domain/traces/TraceFact.ts"
+import {
+  eraseFact,
+  factDetailsHash,
+  type PreparedDetails,
+  parseFact
+} from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import { prepareItem } from "../../src/services/ingest/Prepare.ts"
 import { eventsIn } from "../support/PackedEvents.ts"
@@ -98,7 +106,8 @@ const key: ApiKey = {
   label: "ci",
   hint: `${newApiKey("alk_live_").slice(0, 13)}…`,
   hash: sha256Hex("a key"),
-  created_at: NOW
+  created_at: NOW,
+  expires_at: "2036-11-21T12:00:00.000000Z"
 }
 
 const link: ShareLink = {
@@ -111,7 +120,17 @@ const link: ShareLink = {
   created_at: NOW,
   expires_at: "2026-11-28T12:00:00.000000Z",
   max_uses: 3,
-  uses: 0
+  uses: 1,
+  last_used_at: NOW
+}
+
+const session: Session = {
+  id: `ses_${uuidv7()}`,
+  tenant_id: "acme",
+  key_id: key.id,
+  hash: sha256Hex("a token and a key"),
+  created_at: NOW,
+  expires_at: "2026-11-22T00:00:00.000000Z"
 }
 
 const details = (text: string): PreparedDetails => {
@@ -189,6 +208,9 @@ const commands: ReadonlyArray<Command> = [
   registry({ op: "create_link", link }),
   registry({ op: "use_link", tenant_id: "acme", link_id: link.id, used_at: NOW }),
   registry({ op: "revoke_link", tenant_id: "acme", link_id: link.id, revoked_at: NOW }),
+  registry({ op: "create_session", session }),
+  registry({ op: "end_session", session_id: session.id, ended_at: NOW }),
+  registry({ op: "use_keys", uses: [{ key_id: key.id, used_at: NOW }] }),
   registry({ op: "revoke_key", tenant_id: "acme", key_id: key.id, revoked_at: NOW }),
   registry({
     op: "add_signing_key",
@@ -264,8 +286,16 @@ const assertValid = (name: string, values: ReadonlyArray<unknown>, part?: string
 const schemaOf = {
   tenant: "registry-tenant",
   key: "registry-api-key",
+  key_use: "registry-key-use",
   link: "registry-share-link",
-  signing_key: "registry-signing-key"
+  session: "registry-session",
+  signing_key: "registry-signing-key",
+  quarantine_act: "registry-quarantine-act",
+  data_version: "registry-data-version",
+  partitions: "registry-partitions",
+  retention: "registry-retention",
+  pruned: "registry-pruned",
+  tombstone: "registry-tombstone"
 }
 
 const entryOf = ({ kind }: RegistryEntry): string => schemaOf[kind]
@@ -343,7 +373,14 @@ describe("records of the program pass their schema", () => {
     const entries = changes.registry.filter((change) => change.kind !== "removed")
     assert.sameMembers(
       [...new Set(entries.map(entryOf))],
-      ["registry-tenant", "registry-api-key", "registry-share-link", "registry-signing-key"]
+      [
+        "registry-tenant",
+        "registry-api-key",
+        "registry-share-link",
+        "registry-session",
+        "registry-key-use",
+        "registry-signing-key"
+      ]
     )
     for (const entry of entries) {
       assertValid(entryOf(entry), [JSON.parse(registryValue(entry))])
@@ -353,6 +390,14 @@ describe("records of the program pass their schema", () => {
 
   it("progress", () => {
     assertValid("progress", [noProgress(3), { ...noProgress(0), final: true, duplicates_from: 7 }])
+  })
+
+  it("requests to build a view again, and what is said of them", () => {
+    const id = "5e923378-4634-4a54-ac54-699e7c83922c"
+    const request = { id, requested_at: NOW }
+    assertValid("progress-rebuild", [request, { ...request, tenant_id: "acme" }])
+    const counts = { records: 5, compared: 4, stored: 1, set_aside: 0 }
+    assertValid("progress-rebuilt", [{ id, at: NOW, done: true, ...counts }])
   })
 
   it("quarantined bytes, whatever they are", () => {
@@ -426,6 +471,8 @@ const samples: ReadonlyArray<Sample> = [
   { name: "state-span", sample: headOf("s/acme/run%2F1 %25/call%2Fü") },
   { name: "checkpoint", sample: headOf("checkpoint/acme") },
   { name: "registry-share-link", sample: { ...link } },
+  { name: "registry-session", sample: { ...session } },
+  { name: "registry-key-use", sample: { key_id: key.id, used_at: NOW } },
   { name: "state-applied", sample: headOf("applied") },
   { name: "state-meta", sample: headOf("meta") },
   { name: "state-owner", sample: headOf("owner") }
@@ -446,11 +493,17 @@ const OPTIONAL = new Set([
   "name",
   "label",
   "revoked_at",
+  "last_used_at",
   "idempotency",
   "operation",
   "max_uses",
   "waited"
 ])
+
+const isOptional = (record: string, member: string): boolean =>
+  (OPTIONAL.has(member) && !(record === "command" && member === "warnings"))
+  // Of links and sessions it is not.
+  || (record === "registry-api-key" && member === "expires_at")
 
 describe("broken records fail their schema", () => {
   it.each(samples)("$name, whatever is wrong with it", ({ name, part, sample }) => {
@@ -459,7 +512,7 @@ describe("broken records fail their schema", () => {
       assert.isDefined(faultIn(name, value, part), what)
     }
     for (const member of Object.keys(sample)) {
-      const optional = OPTIONAL.has(member) && !(name === "command" && member === "warnings")
+      const optional = isOptional(name, member)
       const fault = faultIn(name, without(sample, member), part)
       if (optional) assert.isUndefined(fault, member)
       else assert.isDefined(fault, member)
@@ -482,9 +535,18 @@ describe("broken records fail their schema", () => {
     ["id", ""],
     ["id", "x".repeat(257)],
     ["id", "a\u0007b"],
-    ["erased_at", NOW]
+    ["erased_at", "yesterday"]
   ])("an event whose %s is wrong (%#)", (member, value) => {
     assert.isDefined(faultIn("audit-event", { ...exampleEvent, [member]: value }))
+  })
+
+  it("but not one that its topic was let forget", () => {
+    const forgotten = JSON.parse(eraseEvent(exampleEvent, NOW))
+    assert.notProperty(forgotten, "metadata")
+    assert.isUndefined(faultIn("audit-event", forgotten))
+    const fact = JSON.parse(eraseFact(parseFact(exampleFactValue)!, NOW))
+    assert.notProperty(fact, "details")
+    assert.isUndefined(faultIn("trace-fact", fact))
   })
 
   it.each([

@@ -47,6 +47,7 @@ describe("the published contracts", () => {
     const readme = read("schemas/README.md")
     for (const name of publishedNames) assert.include(readme, `(json/${name}.schema.json)`)
     assert.include(readme, "asyncapi.yaml")
+    assert.include(readme, "(backup-manifest.schema.json)")
   })
 
   it("are JSON Schemas that a strict validator takes, each with an id of its own", () => {

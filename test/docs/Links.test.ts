@@ -1,27 +1,20 @@
-/** What the pages name is there: links, files, settings, routes, metrics, scripts, packages. */
+/**
+ * There are exactly the pages that there should be, and what they name is there: links, files,
+ * settings, routes, metrics, scripts, packages.
+ */
 import { existsSync, globSync, readFileSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 import { assert, describe, it } from "vitest"
 import { configHelp } from "../../src/config/ConfigHelp.ts"
 import { openApiDocument } from "../../src/http/Api.ts"
-import { blocks, pages, proseOf, textOf } from "./Pages.ts"
+import { anchorsOf } from "../../src/http/docs/Markdown.ts"
+import { GUIDE, pages, proseOf, REFERENCE, textOf } from "./Pages.ts"
 
-const LANGUAGES = ["sh", "json", "ts", "sql", "text", "mermaid"]
+/** Settings that clients, Kafka's image or OpenTelemetry read, and names that stand for others. */
+const FOREIGN_SETTINGS = /^(?:ALK_URL$|ALK_API_KEY$|ALK_CONTEXT$|OTEL_|KAFKA_(?!BROKERS|TLS|SASL))/
 
-/** Settings that Kafka's image or OpenTelemetry read, and names that stand for others. */
-const FOREIGN_SETTINGS = /^(?:OTEL_|KAFKA_(?!BROKERS|TLS|SASL))/
-
-/** How GitHub makes the anchor of a heading. */
-const anchorOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[`*]/g, "")
-    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
-    .trim()
-    .replaceAll(" ", "-")
-
-const anchorsOf = (page: string): ReadonlyArray<string> =>
-  [...proseOf(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchorOf(heading!))
+/** Lines of a page that is read from its beginning. */
+const LINES_MAX = 275
 
 /** What stands between backticks. */
 const codeOf = (page: string): ReadonlyArray<string> =>
@@ -38,12 +31,18 @@ const assertNone = (
   )
 }
 
+/** Files of this repository that a page links to; pictures are links too. */
+const linksOf = (page: string): ReadonlyArray<string> =>
+  [...proseOf(page).matchAll(/\]\(([^)\s#]+)[^)]*\)/g)]
+    .filter(([, target]) => !/^https?:/.test(target!))
+    .map(([, target]) => normalize(join(dirname(page), target!)))
+
 const isWrongLink = (page: string, target: string): boolean => {
   if (/^https?:/.test(target)) return false
   const [path = "", anchor] = target.split("#")
   const file = path === "" ? page : normalize(join(dirname(page), path))
   if (!existsSync(file)) return true
-  return anchor !== undefined && !anchorsOf(file).includes(anchor)
+  return anchor !== undefined && !anchorsOf(textOf(file)).has(anchor)
 }
 
 const sourceFiles = globSync("{src,test,docker,.ci}/**/*", { withFileTypes: true })
@@ -124,24 +123,44 @@ describe("the pages", () => {
     )
   })
 
-  it("use blocks of known languages only", () => {
+  it("lead from the README to each of them", () => {
+    const found = new Set(["README.md"])
+    for (const page of found) {
+      for (const file of linksOf(page)) if (pages.includes(file)) found.add(file)
+    }
+    assert.sameMembers([...found], [...pages])
+  })
+})
+
+describe("the folder docs", () => {
+  it("has the twelve pages, the reference pages and the decisions", () => {
+    const found = globSync("docs/**/*.md").filter((page) => !page.startsWith("docs/decisions/"))
+    assert.sameMembers(found, [...GUIDE, ...REFERENCE])
+    assert.lengthOf(GUIDE, 12)
+  })
+
+  it("has no file that no other page links to", () => {
+    const linked = new Set(pages.flatMap((page) => linksOf(page).filter((file) => file !== page)))
+    const files = globSync("docs/**/*", { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
     assert.deepStrictEqual(
-      blocks
-        .filter(({ language }) => !LANGUAGES.includes(language))
-        .map(({ language, line, page }) => `${page}:${line}: ${language}`),
+      files.filter((file) => !linked.has(file)),
       []
     )
   })
 
-  it("lead from the README to each of them", () => {
-    const found = new Set(["README.md"])
-    for (const page of found) {
-      for (const [, target] of proseOf(page).matchAll(/\]\(([^)\s#]+\.md)[^)]*\)/g)) {
-        const file = normalize(join(dirname(page), target!))
-        if (pages.includes(file)) found.add(file)
-      }
-    }
-    assert.sameMembers([...found], [...pages])
+  it("has pages that begin with their title and one sentence, and end before they are long", () => {
+    assertNone((page) => {
+      const [title = "", first, sentence = "", second] = textOf(page).split("\n")
+      return [
+        ...(/^# \S/.test(title) && first === "" ? [] : ["the first line is no title"]),
+        ...(/^[A-Z].*\.$/.test(sentence) && second === ""
+          ? []
+          : ["no sentence of one line follows"]),
+        ...(textOf(page).split("\n").length > LINES_MAX ? [`more than ${LINES_MAX} lines`] : [])
+      ]
+    }, GUIDE)
   })
 })
 

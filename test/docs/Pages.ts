@@ -1,21 +1,33 @@
 /** The pages of this repository for people, and the fenced blocks in them. */
 import { globSync, readFileSync } from "node:fs"
 
+import { type GuidePage, guidePages, referencePages } from "../../src/http/docs/GuidePages.ts"
+
 export interface Block {
   readonly page: string
   /** Line of the opening fence, from 1. */
   readonly line: number
   /** First word after the fence. */
   readonly language: string
-  /** Second word: the schema that a JSON block has to fit. */
-  readonly schema: string | undefined
+  /** Second word: how the block is tested where its language leaves that open, or its schema. */
+  readonly kind: string | undefined
   readonly text: string
 }
+
+const filesOf = (listed: ReadonlyArray<GuidePage>): ReadonlyArray<string> =>
+  listed.map(({ file }) => `docs/${file}`)
+
+/** The twelve pages: each has one reader and one question. */
+export const GUIDE = filesOf(guidePages)
+
+/** What is looked up, not read; `docs/decisions` beside it. */
+export const REFERENCE = filesOf(referencePages).filter((page) => !page.includes("decisions"))
 
 /** Paths from the root of the repository. */
 export const pages: ReadonlyArray<string> = [
   ...globSync("*.md"),
   ...globSync("docs/**/*.md"),
+  ...globSync("test/examples/**/README.md", { exclude: ["**/node_modules/**"] }),
   "schemas/README.md"
 ].sort()
 
@@ -35,8 +47,8 @@ export const blocksOf = (page: string): ReadonlyArray<Block> => {
     } else if (words === null) {
       lines.push(line)
     } else {
-      const [, , language = "", schema] = open.words
-      blocks.push({ page, line: open.line, language, schema, text: lines.join("\n") })
+      const [, , language = "", kind] = open.words
+      blocks.push({ page, line: open.line, language, kind, text: lines.join("\n") })
       open = undefined
     }
   }
@@ -45,6 +57,13 @@ export const blocksOf = (page: string): ReadonlyArray<Block> => {
 }
 
 export const blocks: ReadonlyArray<Block> = pages.flatMap(blocksOf)
+
+/** The language and the kind of a block, as its fence has them. */
+export const fenceOf = ({ kind, language }: Block): string =>
+  kind === undefined ? language : `${language} ${kind}`
+
+/** Where a block is, for the texts of failures. */
+export const placeOf = ({ line, page }: Block): string => `${page}:${line}`
 
 /** The text of a page without its fenced blocks. */
 export const proseOf = (page: string): string =>

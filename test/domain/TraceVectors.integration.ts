@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
 import { canonicalize } from "../../src/domain/json/CanonicalJson.ts"
-import type { JsonObject } from "../../src/domain/json/StrictJson.ts"
+import type { JsonObject } from "../../src/domain/json/Json.ts"
 import {
   eraseFact,
   factCoreText,

@@ -91,7 +91,7 @@ describe("a population", () => {
   it("of 5,000 events is listed, counted, filtered, chained and verified", async () => {
     const api = new Client(running.url, keyOf("population"))
     await populate(api, 5_000)
-    await assertPopulation(api, "population", running.kafka, "alk.events", 5_000)
+    await assertPopulation(api, "population", running.topics, "alk.events", 5_000)
   })
 })
 

@@ -5,6 +5,8 @@ import { Client } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
 import { otlpBlackBox } from "../support/OtlpBlackBox.ts"
 import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
+import { recordedBlackBox } from "../support/RecordedBlackBox.ts"
+import { assertComplete, assertInTable } from "../support/ServedMetrics.ts"
 import { allTraceTenants, traceBlackBox } from "../support/TraceBlackBox.ts"
 
 const folder = freshFolder("embedded")
@@ -19,9 +21,11 @@ const environment = async (): Promise<Record<string, string>> => ({
 })
 
 let running: Started
+let grpcPort: number
 
 beforeAll(async () => {
-  running = await start(await environment())
+  grpcPort = await freePort()
+  running = await start({ ...(await environment()), ALK_OTLP_GRPC_PORT: String(grpcPort) })
 })
 
 afterAll(async () => {
@@ -31,13 +35,18 @@ afterAll(async () => {
 
 blackBox(() => ({
   urls: [running.url],
-  bootstrap: running.kafka,
+  bootstrap: running.topics,
   topicPrefix: "alk",
   keyOf
 }))
 
 traceBlackBox(() => ({ urls: [running.url], keyOf }))
-otlpBlackBox(() => ({ url: running.url, key: keyOf("otlp") }))
+otlpBlackBox(() => ({
+  url: running.url,
+  grpcUrl: `http://127.0.0.1:${grpcPort}`,
+  key: keyOf("otlp")
+}))
+recordedBlackBox(() => ({ url: running.url, key: keyOf("otlp") }))
 
 describe("what it tells of itself", () => {
   it("counts what was accepted, rejected, deduplicated, committed, and how long it took", async () => {
@@ -66,6 +75,12 @@ describe("what it tells of itself", () => {
     // Nothing of any tenant.
     assert.notInclude(metrics.text, "population")
     assert.notInclude(metrics.text, "bb-")
+  })
+
+  it("serves the metrics that the table has, and no others", async () => {
+    const { text } = await new Client(running.url, "").call("/metrics")
+    assertInTable(text)
+    assertComplete(text)
   })
 
   it("says that it is ready, names every part, and logs no key", async () => {

@@ -75,7 +75,7 @@ const stored = async (): Promise<ReadonlyArray<string>> => {
 
 /** The values of a public topic. */
 const published = async (topic: string): Promise<ReadonlyArray<string>> =>
-  (await readTopic(running.kafka, topic, OWN)).map(({ value }) => value)
+  (await readTopic(running.topics, topic, OWN)).map(({ value }) => value)
 
 const assertStored = (
   bodies: ReadonlyArray<string>,

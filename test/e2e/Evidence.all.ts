@@ -44,6 +44,7 @@ beforeAll(async () => {
     // The store of this process also answers others: the intruder of these tests.
     ALK_ROLES: "api,sequencer,projection,store",
     ALK_STORE_PORT: "0",
+    ALK_EMBEDDED_OPEN: "true",
     ALK_BOOTSTRAP_KEYS: tenants.map((name) => `${testKey(name)}=${name}:read+write`).join(",")
   }
   running = await start(environment)
@@ -181,7 +182,7 @@ describe("an erased event", () => {
     for (const text of shown) assert.notInclude(text, SECRET)
     assert.strictEqual((await api.call(`/v1/events?q=${SECRET}`)).body.total, 0)
     // The public topic keeps its copy, as the answer has said.
-    const topic = await readTopic(running.kafka, "alk.events", "erased")
+    const topic = await readTopic(running.topics, "alk.events", "erased")
     assert.strictEqual(topic.filter(({ value }) => value.includes(SECRET)).length, 1)
     const path = file("erased.zip", bytes)
     assert.strictEqual((await alkVerify(path, "--public-key", await keysFile("keys.json"))).code, 0)
@@ -208,7 +209,7 @@ describe("an erased event", () => {
     const one = await api.call(`/v1/verify/events/${encodeURIComponent("told/6")}`)
     assert.strictEqual(one.body.valid, true)
     // Whoever kept the event before can still show that it was this one.
-    const [record] = (await readTopic(running.kafka, "alk.events", "erased")).slice(5)
+    const [record] = (await readTopic(running.topics, "alk.events", "erased")).slice(5)
     const kept = { events: [JSON.parse(record!.value)] }
     assert.strictEqual((await api.call("/v1/verify", { body: kept })).body.valid, true)
   })

@@ -38,7 +38,7 @@ describe("filters, streams, lists, tables and statistics", () => {
     "agree with the independent evaluator: %s",
     async (name) => {
       const round = names.indexOf(name)
-      const figures = await agree(new Client(running.url, testKey(name)), {
+      const figures = await agree(new Client(running.url, testKey(name), true, 5), {
         seed: SEED + round,
         events: 120,
         expressions: EXPRESSIONS,

@@ -26,7 +26,7 @@ const send = async (name: string): Promise<void> => {
 const ids = async (): Promise<ReadonlyArray<string>> =>
   (await client().all()).map(({ id }) => id).toSorted()
 
-/** Somebody on the machine who has found the broker's address. */
+/** Somebody who may write to the broker. */
 const intruder = async <A>(act: (kafka: Kafka) => Promise<A>): Promise<A> =>
   act(new Kafka({ brokers: [running.kafka], clientId: "intruder", logLevel: logLevel.NOTHING }))
 
@@ -42,6 +42,7 @@ beforeAll(async () => {
   environment = {
     ALK_DATA_DIR: data,
     ALK_KAFKA_PORT: String(await freePort()),
+    ALK_EMBEDDED_OPEN: "true",
     ALK_PARTITIONS: "1",
     ALK_BOOTSTRAP_KEYS: `${testKey("acme")}=acme:read+write`
   }

@@ -2,7 +2,8 @@
  * Several processes of each role on one machine, over the shared broker and a store of their own:
  * the same main job, and what happens when one of them is away.
  */
-import { rmSync } from "node:fs"
+import { readFileSync, rmSync } from "node:fs"
+import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { allTenants, blackBox, checkChain, event } from "../support/BlackBox.ts"
@@ -17,6 +18,7 @@ import {
   TEST_SECRET,
   testKey
 } from "../support/Program.ts"
+import { recordedBlackBox } from "../support/RecordedBlackBox.ts"
 import { signingKeyIn } from "../support/SigningKeyFile.ts"
 import { allTraceTenants, traceBlackBox } from "../support/TraceBlackBox.ts"
 
@@ -47,17 +49,41 @@ const startStore = (): Promise<Started> =>
     ALK_STORE_PORT: String(storePort)
   })
 
-const startRole = (role: string): Promise<Started> =>
+/** What the store has written down for other processes. */
+const storeEnvironment = (): Record<string, string> => {
+  const text = readFileSync(join(folder, "processes.env"), "utf8")
+  return Object.fromEntries(
+    text
+      .trim()
+      .split("\n")
+      .map((line) => line.split("="))
+  )
+}
+
+const startRole = (role: string, more: Record<string, string> = {}): Promise<Started> =>
   start({
     ...common(),
+    ...more,
     ALK_ROLES: role,
     ALK_WORKER_PORT: "0",
-    CLICKHOUSE_URL: `http://127.0.0.1:${storePort}`
+    ...storeEnvironment()
   })
+
+it("lets nobody into the store without its password", async () => {
+  const { CLICKHOUSE_PASSWORD: password = "", CLICKHOUSE_URL: url = "" } = storeEnvironment()
+  assert.strictEqual(url, `http://127.0.0.1:${storePort}`)
+  const ask = async (given: string): Promise<number> => {
+    const authorization = `Basic ${btoa(`alk:${given}`)}`
+    return (await fetch(url, { method: "POST", body: "SELECT 1", headers: { authorization } }))
+      .status
+  }
+  assert.deepStrictEqual([await ask(password), await ask(""), await ask("alk")], [200, 401, 401])
+})
 
 let store: Started
 let projection: Started
 let apis: Array<Started>
+let grpcPort: number
 let sequencers: Array<Started>
 
 beforeAll(async () => {
@@ -65,7 +91,9 @@ beforeAll(async () => {
   store = await startStore()
   projection = await startRole("projection")
   sequencers = [await startRole("sequencer"), await startRole("sequencer")]
-  apis = [await startRole("api"), await startRole("api")]
+  grpcPort = await freePort()
+  const grpc = { ALK_OTLP_GRPC_PORT: String(grpcPort) }
+  apis = [await startRole("api", grpc), await startRole("api")]
 })
 
 afterAll(async () => {
@@ -92,7 +120,12 @@ blackBox(() => ({
 }))
 
 traceBlackBox(() => ({ urls: apis.map(({ url }) => url), keyOf }))
-otlpBlackBox(() => ({ url: apis[0]!.url, key: keyOf("otlp") }))
+otlpBlackBox(() => ({
+  url: apis[0]!.url,
+  grpcUrl: `http://127.0.0.1:${grpcPort}`,
+  key: keyOf("otlp")
+}))
+recordedBlackBox(() => ({ url: apis[0]!.url, key: keyOf("otlp") }))
 
 describe("a process without the API", () => {
   it("tells its health, its partitions and its metrics on a port of its own", async () => {
@@ -114,8 +147,10 @@ describe("a process without the API", () => {
 
 /** What somebody with access to the database does behind the service's back. */
 const inDatabase = async (statement: string): Promise<string> => {
+  const { CLICKHOUSE_PASSWORD: password } = storeEnvironment()
   const answer = await fetch(`http://127.0.0.1:${storePort}/?mutations_sync=1`, {
     method: "POST",
+    headers: { authorization: `Basic ${btoa(`alk:${password}`)}` },
     body: statement
   })
   const text = await answer.text()

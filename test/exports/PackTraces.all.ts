@@ -4,7 +4,7 @@
  * place by all verifiers.
  */
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import type { JsonObject } from "../../src/domain/json/StrictJson.ts"
+import type { JsonObject } from "../../src/domain/json/Json.ts"
 import { chunksOf } from "../../src/domain/traces/Payload.ts"
 import { eraseFact, parseFact } from "../../src/domain/traces/TraceFact.ts"
 import { FactChain } from "../adapters/clickhouse/support/StoredFacts.ts"

@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { VERIFY_HELP } from "../../src/cli/VerifyPack.ts"
 import { packAssets } from "../../src/exports/pack/PackAssets.ts"
+import type { PackReport } from "../../src/exports/verifiers/verify.mjs"
 import { TestChain } from "./support/Chains.ts"
 import { PackEditor } from "./support/PackEditor.ts"
 import { checkpointOf, otherSigner, PackWorld, signer } from "./support/PackWorld.ts"
@@ -114,6 +115,14 @@ describe("exit codes", () => {
       execFileSync("python3", [join(verifiers.folder, "verify.py"), path]).toString()
     ]
     for (const text of texts) assert.match(text, /^CONSISTENT, ORIGIN NOT CHECKED {2}/)
+    // The head hash is there to be compared, and no sentence is cut.
+    const { report } = await alkVerify([path, "--json"])
+    assert.notStrictEqual(report.verdict, "unreadable")
+    const { head_hash, last_sequence_number, not_established } = report as PackReport
+    assert.match(head_hash ?? "", /^[0-9a-f]{64}$/)
+    assert.include(texts[0], `\n  head hash ${head_hash}, sequence ${last_sequence_number}\n`)
+    for (const sentence of not_established) assert.include(texts[0], `  - ${sentence}\n`)
+    assert.deepStrictEqual(texts, [texts[0], texts[0], texts[0]])
   })
 })
 

@@ -27,7 +27,7 @@ export class Embedded implements Target {
   }
 
   urls = (): ReadonlyArray<string> => [this.program.url]
-  bootstrap = (): string => this.program.kafka
+  bootstrap = (): string => this.program.topics
 
   /** The broker itself; its watchdog, a shell, has the same words in its arguments. */
   findBroker(): number | undefined {

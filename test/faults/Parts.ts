@@ -115,7 +115,8 @@ export class Parts implements Target {
     this.store = await this.#start({
       ALK_ROLES: "store",
       ALK_DATA_DIR: this.#folder,
-      ALK_STORE_PORT: String(this.#storePort)
+      ALK_STORE_PORT: String(this.#storePort),
+      ALK_EMBEDDED_OPEN: "true"
     })
   }
 

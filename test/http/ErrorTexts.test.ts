@@ -63,7 +63,7 @@ const params: Readonly<Record<string, string>> = {
 const filled = (path: string, given: Readonly<Record<string, string>> = {}): string =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: string) => given[name] ?? params[name]!)
 
-const READS_WITH_A_BODY = ["/v1/verify", "/v1/share/links"]
+const READS_WITH_A_BODY = ["/v1/verify", "/v1/share/links", "/v1/exports"]
 
 /** The credential of a route; `share` is the token of a link. */
 const keyOf = ({ method, operation, path }: Route, share: string): string | undefined => {
@@ -366,6 +366,12 @@ const orders: Readonly<Record<string, ReadonlyArray<Case>>> = {
       call: json('{"from":"2026-01-02T00:00:00Z","to":"2026-01-01T00:00:00Z"}')
     },
     { name: "more seconds than allowed", call: json('{"expires_in":2592001}') }
+  ],
+  "POST /v1/exports": [
+    { name: "all members wrong", call: json('{"kind":1,"from":1,"filters":1,"pdf":1,"label":1}') },
+    { name: "filters and label wrong", call: json('{"kind":"csv","filters":1,"label":""}') },
+    { name: "a PDF in a table", call: json('{"kind":"csv","pdf":false,"filters":1}') },
+    { name: "filters wrong", call: json('{"kind":"csv","filters":{"actor":"a"}}') }
   ],
   "POST /v1/events/{id}/erase": [
     { name: "an id of none, and no JSON", params: { id: "%00" }, call: json("{") },

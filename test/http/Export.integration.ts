@@ -293,7 +293,7 @@ describe("GET /v1/export/pdf", () => {
       const { filter, request, verification } = state.printed[0]!
       const command = digestCommand(request, boundedFilter(filter, verification))
       const { stdout } = await run("sh", ["-c", command], {
-        env: { PATH: process.env["PATH"], ALK_KEY: READ_KEY }
+        env: { PATH: process.env["PATH"], ALK_API_KEY: READ_KEY }
       })
       const expected = createHash("sha256").update(pack.text("events.ndjson")).digest("hex")
       assert.strictEqual(stdout.split(" ")[0], expected, query)

@@ -32,6 +32,22 @@ describe("GET /v1/me", () => {
     assert.notInclude(text, "hash")
   })
 
+  it("says when the key expires, and whether there is an admin token to make another", async () => {
+    const world = new World()
+    api = await TestApi.start({}, world)
+    const { key } = await made({ scopes: ["read"], expires_in: 3_600 })
+    const { body } = await api.call(ME, { key })
+    const lasts = Date.parse(body.key.expires_at) - Date.parse(body.key.created_at)
+    assert.closeTo(lasts, 3_600_000, 1_000)
+    assert.isTrue(body.has_admin_token)
+    await api.stop()
+    world.adminToken = undefined
+    world.principals.delete(ADMIN_TOKEN)
+    api = await TestApi.start({}, world)
+    assert.isFalse((await api.call(ME, { key })).body.has_admin_token)
+    assert.strictEqual((await api.call("/v1/admin/tenants", { key: ADMIN_TOKEN })).status, 401)
+  })
+
   it("answers keys of every scope, each with its own tenant", async () => {
     api = await TestApi.start()
     const seen: Array<unknown> = []

@@ -1,7 +1,9 @@
 /**
  * The routes without a key, and what every answer has: request ids, logs, metrics, CORS.
  */
+import { readFileSync } from "node:fs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { GUIDE_PATH } from "../../src/http/docs/GuidePaths.ts"
 import { opsPaths } from "../../src/http/operations/OpsContract.ts"
 import { READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { items } from "./support/Events.ts"
@@ -32,7 +34,9 @@ describe("without a key", () => {
       assert.strictEqual((await api.call(path)).status, 200, path)
     }
     const { body } = await api.call("/")
-    for (const path of opsPaths.slice(1)) assert.include(Object.values(body), path)
+    for (const path of [...opsPaths.slice(1), GUIDE_PATH]) {
+      assert.include(Object.values(body), path)
+    }
   })
 
   it("has a reference page that may ask nobody else for anything", async () => {
@@ -44,6 +48,33 @@ describe("without a key", () => {
     assert.notMatch(policy, /https?:/)
     assert.notMatch(text.slice(0, 2_000), /<(?:script|link|img)[^>]*(?:src|href)=/)
     assert.include(text, "/v1/events/batch")
+  })
+
+  it("has a page for browsers at an address that nothing has, and JSON for everybody else", async () => {
+    const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" }
+    const bare = await TestApi.start({ hasConsole: false })
+    for (const path of ["/nonsense", "/v1/nonsense", "/api/v1/nonsense", "/docs/guide/%zz"]) {
+      const page = await api.call(path, { headers: browser })
+      assert.strictEqual(page.status, 404, path)
+      assert.match(String(page.headers["content-type"]), /^text\/html/)
+      assert.include(page.headers["content-security-policy"], "default-src 'none'")
+      assert.include(page.text, '<div id="app">')
+      for (const [target, call] of [
+        [api, {}],
+        [api, { headers: { accept: "*/*" } }],
+        [api, { headers: { accept: "application/json, text/html" } }],
+        [api, { headers: browser, method: "POST", json: {} }],
+        [bare, { headers: browser }]
+      ] as const) {
+        const { body, headers, status } = await target.call(path, call)
+        assert.include([404, 405], status, path)
+        assert.strictEqual(headers["content-type"], "application/json")
+        assert.isDefined(body.error)
+      }
+    }
+    const wrongMethod = await api.call("/healthz", { method: "DELETE", headers: browser })
+    assert.deepStrictEqual([wrongMethod.status, wrongMethod.headers.allow], [405, "GET, HEAD"])
+    await bare.stop()
   })
 
   it("counts requests and items by route, never by tenant", async () => {
@@ -73,6 +104,28 @@ describe("without a key", () => {
     assert.include(text, "# TYPE alk_ingest_duration_seconds histogram")
     assert.notInclude(text, "acme")
     assert.notInclude(text, "some-id")
+  })
+})
+
+describe("/metrics", () => {
+  let api: TestApi
+  beforeAll(async () => {
+    api = await TestApi.start()
+  })
+  afterAll(() => api.stop())
+
+  it("says what the process is, since when it runs, and what memory it takes", async () => {
+    const { text } = await api.call("/metrics")
+    const { version } = JSON.parse(readFileSync("package.json", "utf8"))
+    const { node } = process.versions
+    const shown = (series: string): number => {
+      const line = text.split("\n").find((one) => one.startsWith(`${series} `))
+      return Number(line?.slice(series.length + 1))
+    }
+    assert.strictEqual(shown(`alk_build_info{version="${version}",node="${node}"}`), 1, text)
+    assert.isAbove(shown("process_resident_memory_bytes"), 10_000_000)
+    const age = Date.now() / 1_000 - shown("process_start_time_seconds")
+    assert.closeTo(age, process.uptime(), 5)
   })
 })
 
@@ -119,6 +172,47 @@ describe("every answer", () => {
     })
     assert.notInclude(JSON.stringify(lines), "needle")
     assert.notInclude(JSON.stringify(lines), READ_KEY)
+  })
+
+  it("is logged with its key, its bytes and the code of its error", async () => {
+    const id = "log-bytes"
+    const body = { events: [...items(3), {}], secret_of_the_body: "needle-2" }
+    const answer = await api.call("/v1/events?limit=needle", {
+      key: READ_KEY,
+      headers: { "x-request-id": id }
+    })
+    await api.call("/v1/events/batch", {
+      key: WRITE_KEY,
+      json: body,
+      headers: { "x-request-id": `${id}-2` }
+    })
+    const lineOf = (name: string) =>
+      api.logs.find(
+        ({ annotations, message }) => message === "request" && annotations["request_id"] === name
+      )!.annotations
+    const [refused, sent] = [lineOf(id), lineOf(`${id}-2`)]
+    assert.strictEqual(answer.status, 400)
+    assert.deepInclude(refused, { status: 400, code: "invalid_request", tenant: "acme" })
+    assert.isString(refused["key"])
+    assert.notInclude([READ_KEY, WRITE_KEY], refused["key"])
+    assert.isAtLeast(Number(refused["bytes_out"]), answer.bytes.length)
+    assert.isAbove(Number(sent["bytes_in"]), JSON.stringify(body).length)
+    assert.isBelow(Number(sent["bytes_in"]), JSON.stringify(body).length + 2_000)
+    assert.notInclude(JSON.stringify([refused, sent]), "needle")
+  })
+
+  it("is logged only where it failed, or not at all, if that is asked for", async () => {
+    const linesOf = async (requestLog: "failed" | "off") => {
+      const quiet = await TestApi.start({ requestLog })
+      await quiet.call("/v1/events", { key: READ_KEY })
+      await quiet.call("/v1/events")
+      await quiet.stop()
+      return quiet.logs
+        .filter(({ message }) => message === "request")
+        .map(({ annotations }) => annotations["status"])
+    }
+    assert.deepStrictEqual(await linesOf("failed"), [401])
+    assert.deepStrictEqual(await linesOf("off"), [])
   })
 
   it("says what it varies by, refusals too", async () => {

@@ -81,6 +81,15 @@ const rejection = ({ body, bytes, headers }: Answer): readonly [bigint, string] 
   return partial && [partial.rejectedSpans, partial.errorMessage]
 }
 
+/** Six events of 80,000 bytes in 200 values each; a span may refer to 1,000. */
+const largeEvents = Array.from({ length: 6 }, (_, at) => ({
+  timeUnixNano: "1763719200000000000",
+  name: "e",
+  attributes: Array.from({ length: 200 }, (_, n) =>
+    attribute(`a${n}`, { stringValue: `${at} ${n} `.padEnd(400, "x") })
+  )
+}))
+
 describe("POST /v1/traces", () => {
   let world: SpanWorld
   let api: TestApi
@@ -123,7 +132,11 @@ describe("POST /v1/traces", () => {
       })
 
       it("says what was refused, by itself and by the sequencer, and takes the rest", async () => {
-        const bad = span({ spanId: "00000000000000bb", startTimeUnixNano: "0" })
+        const bad = span({
+          spanId: "00000000000000bb",
+          startTimeUnixNano: "0",
+          endTimeUnixNano: "0"
+        })
         const cycle = span({ spanId: "00000000000000cc", name: "cycle" })
         world.judge = ({ details }) =>
           details.text.includes('"name":"cycle"')
@@ -187,15 +200,7 @@ describe("POST /v1/traces", () => {
       })
 
       it("warns of values that there is no room for", async () => {
-        // Six events of 80,000 bytes in 200 values each; a span may refer to 1,000.
-        const events = Array.from({ length: 6 }, (_, at) => ({
-          timeUnixNano: "1763719200000000000",
-          name: "e",
-          attributes: Array.from({ length: 200 }, (_, n) =>
-            attribute(`a${n}`, { stringValue: `${at} ${n} `.padEnd(400, "x") })
-          )
-        }))
-        const answer = await send(type, exportOf([span({ events })]))
+        const answer = await send(type, exportOf([span({ events: largeEvents })]))
         const [refused, message] = rejection(answer)!
         assert.strictEqual(Number(refused), 0)
         assert.match(message, /200 values are too large; the beginning, size and SHA-256 are kept/)
@@ -207,12 +212,70 @@ describe("POST /v1/traces", () => {
     })
   }
 
+  it("counts what it leaves out by the reason, and what it cuts, and warns of both in the log", async () => {
+    const counted = async () => {
+      const { text } = await api.call("/metrics")
+      const lines = text.matchAll(/^alk_otlp_values_(left_out|cut|apart)_total(\S*) (\d+)$/gm)
+      return new Map(
+        [...lines].map(([, name, labels, value]) => [`${name}${labels}`, Number(value)])
+      )
+    }
+    // The counters belong to the process, which has run other tests before.
+    const before = await counted()
+    const nested = Array.from({ length: 40 }).reduce(
+      (value: Json) => ({ arrayValue: { values: [value] } }),
+      { stringValue: "x" }
+    )
+    const bad = span({
+      name: "x".repeat(1_025),
+      attributes: [
+        attribute("a", { stringValue: "\u0000" }),
+        attribute("b", { stringValue: "\u0000" }),
+        attribute("c", { stringValue: "1" }),
+        attribute("c", { stringValue: "2" }),
+        attribute("d", nested)
+      ],
+      links: [{ traceId: TRACE, spanId: "eee19b7ec3c1b174" }],
+      events: Array.from({ length: 1_001 }, () => ({
+        timeUnixNano: "1763719200000000000",
+        name: "e"
+      })),
+      status: { code: 3 },
+      endTimeUnixNano: "1"
+    })
+    const large = span({ spanId: "00000000000000aa", events: largeEvents })
+    const { status } = await send(PROTOBUF, exportOf([bad, large]))
+    assert.strictEqual(status, 200)
+    const after = await counted()
+    const grown = [...after].map(([name, value]) => [name, value - (before.get(name) ?? 0)])
+    const reasons = { character: 2, id: 1, nesting: 1, repeated_key: 1, too_long: 1 }
+    const all = { ...reasons, status: 1, time: 1, too_many: 1 }
+    assert.deepInclude(Object.fromEntries(grown), {
+      cut: 200,
+      apart: 1_000,
+      ...Object.fromEntries(
+        Object.entries(all).map(([reason, count]) => [`left_out{reason="${reason}"}`, count])
+      )
+    })
+    const warnings = api.logs.filter(({ level }) => level === "Warn")
+    assert.deepStrictEqual(
+      warnings.map(({ annotations, message }) => [message, annotations["spans"]]),
+      [
+        ["values of spans were too large: of each the beginning is kept", 1],
+        ["parts of spans could not be stored and were left out", 1]
+      ]
+    )
+    assert.deepStrictEqual(warnings[1]!.annotations["reasons"], all)
+  })
+
+  const targetOf = (key: string) => ({ url: api.url, grpcUrl: "", key })
+
   it("reads the same from both encodings of a real exporter", async () => {
     const run = await recordAgentRun("agent-1")
     for (const encoding of ["json", "protobuf"] as const) {
-      await deliver(exporterTo(api.url, WRITE_KEY, encoding), run.spans)
+      await deliver(exporterTo(targetOf(WRITE_KEY), encoding), run.spans)
     }
-    await deliver(exporterTo(api.url, WRITE_KEY, "protobuf", true), run.spans)
+    await deliver(exporterTo(targetOf(WRITE_KEY), "protobuf", true), run.spans)
     const count = run.spans.length
     const [json, binary, compressed] = [0, 1, 2].map((n) =>
       world.recorded.slice(n * count, (n + 1) * count).map(plain)
@@ -241,7 +304,7 @@ describe("POST /v1/traces", () => {
 
   it("gives spans, events and executions the same ids whenever they come again", async () => {
     const run = await recordAgentRun("agent-1")
-    const exporter = exporterTo(api.url, WRITE_KEY, "protobuf")
+    const exporter = exporterTo(targetOf(WRITE_KEY), "protobuf")
     await deliver(exporter, run.spans)
     const first = world.recorded.splice(0)
     for (const one of run.spans.toReversed()) await deliver(exporter, [one])
@@ -252,7 +315,7 @@ describe("POST /v1/traces", () => {
         ...events.map(({ eventId }) => eventId)
       ])
     assert.sameMembers(idsOf(world.recorded), idsOf(first))
-    await deliver(exporterTo(api.url, OTHER_KEY, "protobuf"), run.spans)
+    await deliver(exporterTo(targetOf(OTHER_KEY), "protobuf"), run.spans)
     const others = idsOf(world.recorded.slice(first.length))
     assert.isEmpty(idsOf(first).filter((id) => others.includes(id)))
   })

@@ -47,7 +47,7 @@ describe("the reference page", () => {
       .getByText("POST /v1/events/batch", { exact: false })
       .or(page.getByText("/v1/events/batch"))
       .first()
-      .waitFor({ timeout: 30_000 })
+      .waitFor()
     const text = await page.evaluate("document.body.innerText")
     for (const path of ["/v1/events/batch", "/v1/verify", "/v1/chain"]) {
       assert.include(String(text), path)

@@ -114,6 +114,39 @@ describe("reading back", () => {
     assert.notProperty(linksOf(first), "prev")
   })
 
+  it("links to pages of the moments that times from now meant, and else to what was asked", async () => {
+    const query =
+      "from=-2500w&to=%2B2500w&outcome!=failure&timestamp>-2500w&created_at!=now,2026-11-20"
+      + "&where=actor:*%20timestamp<now&to_sequence=25&page_size=10"
+    const asked = await get(`/v1/events?${query}`)
+    assert.strictEqual(asked.body.total, COUNT)
+    const { first, next } = linksOf(asked)
+    const pairsOf = (target: string) => target.split("?")[1]!.split("&")
+    const timeless = (pair: string) =>
+      decodeURIComponent(pair).replaceAll(/\d{4}-\d\d-\d\dT[\d:.]{15}Z/g, "T")
+    assert.deepStrictEqual(pairsOf(next!).map(timeless), [
+      "from=T",
+      "to=T",
+      "outcome!=failure",
+      "timestamp>T",
+      "created_at!=T,2026-11-20",
+      "where=actor:* timestamp<T",
+      "to_sequence=25",
+      "page_size=10",
+      "page=2"
+    ])
+    const second = await get(next!)
+    assert.deepStrictEqual([second.status, second.body.total], [200, COUNT])
+    assert.deepStrictEqual(numbers(second), range(15, 6))
+    // Nothing in it moves any more.
+    assert.strictEqual(linksOf(second)["first"], first)
+    const bySequence = await get("/v1/events?after_sequence=0&order=asc&page_size=10&from=-2500w")
+    assert.match(
+      linksOf(bySequence)["next"]!,
+      /&page_size=10&from=\d{4}-\d\d-\d\dT[^&]+Z&after_sequence=10$/
+    )
+  })
+
   it("answers a page past the end with no events and the same total", async () => {
     const answer = await get("/v1/events?page=9&page_size=10")
     assert.strictEqual(answer.status, 200)
@@ -321,6 +354,30 @@ describe("reading back", () => {
       headers: { accept: "application/vnd.apache.parquet" }
     })
     assert.strictEqual(JSON.parse(accepted.text).rows, 0)
+  })
+
+  it("streams every match as OCSF, with the filters and the order of the other forms", async () => {
+    const filter = "action=document.read&order=asc&sequence_number>=3"
+    const ocsf = await get(`/v1/events?format=ocsf&${filter}`)
+    assert.strictEqual(ocsf.headers["content-type"], "application/x-ndjson")
+    const stored = await get(`/v1/events?format=ndjson&${filter}`)
+    const parsed = ({ text }: Answer) =>
+      text
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+    assert.isAbove(parsed(stored).length, 5)
+    assert.deepStrictEqual(
+      parsed(ocsf).map(({ class_uid, metadata, unmapped }) => [
+        class_uid,
+        metadata.uid,
+        unmapped.hash
+      ]),
+      parsed(stored).map(({ hash, id }) => [6003, id, hash])
+    )
+    const refused = await get("/v1/events?format=ocsf&fields=id")
+    assert.strictEqual(refused.status, 400)
+    assert.include(refused.text, "can't be given with format=ocsf")
   })
 
   it("sorts by time on request, and not together with paging by sequence", async () => {

@@ -6,6 +6,8 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { type ErrorCode, errorCodes, errorStatuses } from "../../src/http/messages/ApiError.ts"
 import { LogUnavailable } from "../../src/ports/EventLog.ts"
 import { CommandTooLarge } from "../../src/services/commands/CommandLog.ts"
+import { prunedPoint } from "../support/PrunedPoints.ts"
+import { quarantined } from "../support/Quarantined.ts"
 import { ADMIN_TOKEN, OTHER_KEY, READ_KEY, type World, WRITE_KEY } from "./support/Doubles.ts"
 import { item, items } from "./support/Events.ts"
 import { type Answer, type Call, TestApi } from "./support/TestApi.ts"
@@ -262,6 +264,7 @@ const refusals: ReadonlyArray<Refusal> = [
       [TENANTS, admin, { id: "initech", nmae: "x" }, "nmae"],
       [`${TENANTS}/acme/keys`, admin, { scopes: ["read"], lable: "x" }, "lable"],
       ["/v1/share/links", read, { expires: 5 }, "expires"],
+      ["/v1/exports", read, { kind: "csv", format: "csv" }, "format"],
       ["/v1/share/links", read, { filters: { actor: "a" } }, "filters.actor"],
       ["/v1/events/mine/erase", write, { reason: "r", reasons: "r" }, "reasons"],
       ["/v1/verify", read, { checkpoints: "x" }, "checkpoints"]
@@ -280,6 +283,44 @@ const refusals: ReadonlyArray<Refusal> = [
     path: TENANTS,
     call: { ...admin, json: { id: "acme" } },
     code: "id_conflict"
+  },
+  {
+    why: "a replay of a command that this service did not write",
+    path: "/v1/admin/quarantine/0-7/replay",
+    call: { ...admin, json: {} },
+    given: (world) => world.quarantined.push(quarantined(0, 7, { kind: "foreign" })),
+    code: "not_replayable"
+  },
+  {
+    why: "a hold under a hold",
+    path: `${TENANTS}/held/deletion`,
+    call: { ...admin, json: {} },
+    given: (world) => {
+      const since = "2026-11-21T12:00:00.000000Z"
+      world.state.registry.take([
+        { kind: "tenant", tenant: { id: "held", created_at: since } },
+        {
+          kind: "retention",
+          retention: {
+            tenant_id: "held",
+            hold: { reason: "case 7", by: "admin", since },
+            changed_at: since
+          }
+        }
+      ])
+    },
+    code: "legal_hold"
+  },
+  {
+    why: "a tenant that was deleted",
+    path: TENANTS,
+    call: { ...admin, json: { id: "gone" } },
+    given: (world) => {
+      const deleted_at = "2026-11-21T12:00:00.000000Z"
+      const tombstone = { tenant_id: "gone", deleted_at, deleted_by: "admin" }
+      world.state.registry.take([{ kind: "tombstone", tombstone }])
+    },
+    code: "tenant_deleted"
   },
   {
     why: "a body over the limit",
@@ -635,6 +676,16 @@ const refusals: ReadonlyArray<Refusal> = [
     given: (world) => (world.defect = new Error("a secret of the program")),
     code: "unavailable",
     form: "text"
+  },
+  {
+    why: "a proof of an event that was pruned",
+    path: "/v1/chain/proofs/inclusion?sequence_number=1",
+    call: read,
+    given: (world) => {
+      const frontier = `1:${Buffer.alloc(32).toString("base64")}`
+      world.state.registry.take([{ kind: "pruned", pruned: prunedPoint("acme", 1, { frontier }) }])
+    },
+    code: "pruned"
   }
 ]
 
@@ -643,6 +694,7 @@ const later: ReadonlyArray<ErrorCode> = [
   "idempotency_conflict",
   "already_ended",
   "cycle_detected",
+  "not_ready",
   "pdf_unavailable"
 ]
 

@@ -172,7 +172,7 @@ describe("a path parameter", () => {
             )
             const key = path.includes("/admin/")
               ? ADMIN_TOKEN
-              : method === "get" || path.includes("/share/")
+              : method === "get" || /\/(?:share|exports)\//.test(path)
                 ? READ_KEY
                 : WRITE_KEY
             const body = method === "get" || method === "delete" ? {} : { json: bodyOf(path) }

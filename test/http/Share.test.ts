@@ -18,6 +18,8 @@ import type { Answer, TestApi } from "./support/TestApi.ts"
 
 const LINKS = "/v1/share/links"
 const DOCUMENT = "/v1/share/export/pdf"
+/** Every route that a token opens. */
+const OPENED = ["/v1/share", "/v1/share/verify", DOCUMENT, "/v1/share/export/evidence-pack"]
 /** Who ask for one document at the same time. */
 const AT_ONCE = 8
 
@@ -67,10 +69,11 @@ const systemLog = (): ReadonlyArray<AuditEvent> =>
     .map((body) => JSON.parse(body) as AuditEvent)
     .filter(({ tenant_id }) => tenant_id === "_system")
 
-const assertUnusable = ({ body, headers, status }: Answer): void => {
+const assertUnusable = ({ body, headers, status }: Answer, end?: string): void => {
   assert.strictEqual(status, 401)
   assert.strictEqual(body.error.code, "unauthenticated")
-  assert.strictEqual(headers["www-authenticate"], "Bearer")
+  const why = end === undefined ? "" : ` error="invalid_token", error_description="${end}"`
+  assert.strictEqual(headers["www-authenticate"], `Bearer${why}`)
 }
 
 describe("a share link", () => {
@@ -91,10 +94,11 @@ describe("a share link", () => {
     })
     assert.strictEqual(status, 201)
     assert.strictEqual(headers["cache-control"], "no-store")
-    const { created_at, expires_at, id, token, url, ...rest } = body
+    const { created_at, expires_at, id, page_url, token, url, ...rest } = body
     assert.match(id, /^lnk_[0-9a-f-]{36}$/)
     assert.match(token, /^shr_[0-9A-Za-z]{43}$/)
     assert.strictEqual(url, `${api.url}${DOCUMENT}`)
+    assert.strictEqual(page_url, `${api.url}/share#${token}`)
     assert.isAtLeast(Date.parse(created_at) * 1_000, Math.floor(before / 1_000) * 1_000)
     assert.strictEqual(Date.parse(expires_at) - Date.parse(created_at), 7 * 86_400_000)
     assert.deepStrictEqual(rest, {
@@ -172,6 +176,15 @@ describe("a share link", () => {
     const { body } = await published.call(LINKS, { key: READ_KEY, json: {} })
     await published.stop()
     assert.strictEqual(body.url, `https://alk.example${DOCUMENT}`)
+    assert.strictEqual(body.page_url, `https://alk.example/share#${body.token}`)
+  })
+
+  it("has no page where the console is off", async () => {
+    const { TestApi } = await import("./support/TestApi.ts")
+    const bare = await TestApi.start({ hasConsole: false }, new World())
+    const { body } = await bare.call(LINKS, { key: READ_KEY, json: {} })
+    await bare.stop()
+    assert.notProperty(body, "page_url")
   })
 
   it("is listed for its tenant, newest first, with those that have ended", async () => {
@@ -354,7 +367,7 @@ describe("the routes of one link", () => {
     const call = { method: "DELETE", key: READ_KEY }
     const first = await api.call(`${LINKS}/${id}`, call)
     assert.deepStrictEqual([first.status, first.text], [204, ""])
-    assertUnusable(await open(token))
+    assertUnusable(await open(token), "revoked")
     assert.isString((await known(id)).revoked_at)
     assert.strictEqual((await api.call(`${LINKS}/${id}`, call)).status, 404)
   })
@@ -410,13 +423,17 @@ describe("GET /v1/share/export/pdf", () => {
     assert.strictEqual((await known(id)).uses, 0)
   })
 
-  it("counts each document, and ends with the last use", async () => {
+  it("counts each document, keeps when it was the last, and ends with the last use", async () => {
     const { id, token } = await made({ max_uses: 2 })
+    assert.notProperty(await known(id), "last_used_at")
     for (const uses of [1, 2]) {
+      const before = currentTime()
       assert.strictEqual((await open(token)).status, 200)
-      assert.strictEqual((await known(id)).uses, uses)
+      const link = await known(id)
+      assert.strictEqual(link.uses, uses)
+      assert.isTrue(link.last_used_at >= before && link.last_used_at <= currentTime())
     }
-    assertUnusable(await open(token))
+    assertUnusable(await open(token), "used_up")
     assert.strictEqual((await known(id)).uses, 2)
   })
 
@@ -432,7 +449,7 @@ describe("GET /v1/share/export/pdf", () => {
     const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => open(token)))
     const statuses = answers.map(({ status }) => status).sort()
     assert.deepStrictEqual(statuses, [200, ...Array(AT_ONCE - 1).fill(401)])
-    for (const answer of answers) if (answer.status === 401) assertUnusable(answer)
+    for (const answer of answers) if (answer.status === 401) assertUnusable(answer, "used_up")
     assert.strictEqual((await known(id)).uses, 1)
     assert.strictEqual(state.acts.length, 1)
   })
@@ -464,10 +481,11 @@ describe("GET /v1/share/export/pdf", () => {
     assert.strictEqual((await open(token)).status, 503)
   })
 
-  it("refuses a token that is unknown, altered, expired, revoked or used up alike", async () => {
+  it("refuses a token that is unknown or altered alike", async () => {
     const { id, token } = await made()
     const last = token.at(-1) === "a" ? "b" : "a"
     const link = world.state.registry.links.get(id)!
+    become({ ...link, revoked_at: link.created_at })
     const tokens = [
       `shr_${"x".repeat(43)}`,
       `${token.slice(0, -1)}${last}`,
@@ -483,18 +501,26 @@ describe("GET /v1/share/export/pdf", () => {
       ADMIN_TOKEN
     ]
     const answers = await Promise.all(tokens.map((one) => open(one)))
-    answers.forEach(assertUnusable)
-    for (const ended of [
-      { expires_at: formatMicros(nowMicros() - 1) },
-      { revoked_at: link.created_at },
-      { max_uses: 3, uses: 3 }
-    ]) {
-      become({ ...link, ...ended })
-      answers.push(await open(token))
+    for (const answer of answers) assertUnusable(answer)
+    assert.strictEqual(new Set(answers.map(({ body }) => body.error.message)).size, 1)
+  })
+
+  it("says of a link that has ended how it did, to those who have its token", async () => {
+    const { id, token } = await made()
+    const link = world.state.registry.links.get(id)!
+    const ends = [
+      ["expired", { expires_at: formatMicros(nowMicros() - 1) }, /it has expired/],
+      ["revoked", { revoked_at: link.created_at }, /it was revoked/],
+      ["used_up", { max_uses: 3, uses: 3 }, /it is used up/]
+    ] as const
+    for (const [end, change, words] of ends) {
+      become({ ...link, ...change })
+      for (const path of [DOCUMENT, "/v1/share"]) {
+        const answer = await api.call(path, { key: token })
+        assertUnusable(answer, end)
+        assert.match(answer.body.error.message, words)
+      }
     }
-    const said = new Set(answers.map(({ body }) => body.error.message))
-    assert.strictEqual(said.size, 1)
-    answers.forEach(assertUnusable)
     become(link)
     assert.strictEqual((await open(token)).status, 200)
   })
@@ -506,14 +532,14 @@ describe("GET /v1/share/export/pdf", () => {
     assertUnusable(await api.call(DOCUMENT, { headers: { authorization: token } }))
   })
 
-  it("is the only route that a token opens", async () => {
+  it("and its neighbours are the only routes that a token opens", async () => {
     const { id, token } = await made()
     const paths = Object.entries<Record<string, { readonly security?: unknown }>>(
       openApiDocument().paths as never
     )
     let tried = 0
     for (const [template, operations] of paths) {
-      if (template === DOCUMENT || (opsPaths as ReadonlyArray<string>).includes(template)) continue
+      if ([...OPENED, "/v1/session", ...opsPaths].includes(template)) continue
       const path = template.replaceAll(/\{[^}]+\}/g, id)
       for (const method of Object.keys(operations)) {
         const { status } = await api.call(path, {

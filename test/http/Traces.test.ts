@@ -80,7 +80,8 @@ describe("traces", () => {
         agent_id: "agent",
         agent_name: "agent",
         status: "RUNNING",
-        metadata: {}
+        metadata: {},
+        summary: { spans: 1, errors: 0, calls: 0 }
       })
       assert.match(id, /^[0-9a-f-]{14}7/)
       assert.match(root_span_id, /^[0-9a-f-]{14}8/)
@@ -307,6 +308,12 @@ describe("traces", () => {
       assert.strictEqual(await totals("agent_id=Odd"), 0)
       const bounds = "from=2026-11-21T10:00:02Z&to=2026-11-21T10:00:04Z"
       assert.strictEqual(await totals(bounds), 3)
+      const relative = await get(`${EXECUTIONS}?from=-2500w&to=2100-01-01&page_size=3`)
+      assert.strictEqual(relative.body.total, 7)
+      assert.match(
+        String(relative.headers["link"]),
+        /\?from=\d{4}-\d\d-\d\dT[^&]+Z&to=2100-01-01&page_size=3&page=2>; rel="next"/
+      )
     })
 
     it("filters by errors and duration, and sorts by either, with totals and links", async () => {
@@ -348,12 +355,89 @@ describe("traces", () => {
       assert.match(String(page.headers["link"]), /sort=errors&has_error=true&page_size=1&page=2>/)
     })
 
+    it("adds up what its spans say, and filters and sorts by it", async () => {
+      const run = async (id: string, name: string, said: object, ...calls: Array<object>) => {
+        const attributes = { "session.id": `chat-${id}`, "user.id": "u_1", ...said }
+        await start({ id, agent_id: "agent", agent_name: name, metadata: { attributes } })
+        for (const metadata of calls) {
+          await post(`${EXECUTIONS}/${id}/spans`, { span_type: "LLM_CALL", name: "ask", metadata })
+        }
+        // An agent repeats what its calls have said; of one that tells of no calls it counts.
+        const metadata = { "gen_ai.usage.input_tokens": 1_000_000 }
+        await post(`${EXECUTIONS}/${id}/spans`, { span_type: "AGENT", name: "agent", metadata })
+      }
+      const call = (model: string, input: number, output: number, cost?: number) => ({
+        "gen_ai.response.model": model,
+        attributes: {
+          "gen_ai.usage.input_tokens": input,
+          "gen_ai.usage.output_tokens": output,
+          ...(cost === undefined ? {} : { "gen_ai.usage.cost": cost })
+        }
+      })
+      await run("small", "Helper", {}, call("gpt-4.1-mini", 10, 2, 0.5))
+      await run("large", "Helper, the second", {}, call("gpt-4.1", 600, 30), call("claude", 70, 0))
+      await run("none", "Other", { "user.id": "u_2" })
+      assert.deepStrictEqual((await get(`${EXECUTIONS}/large`)).body.summary, {
+        spans: 4,
+        errors: 0,
+        calls: 2,
+        input_tokens: 670,
+        output_tokens: 30,
+        models: ["claude", "gpt-4.1"],
+        session_id: "chat-large",
+        user_id: "u_1"
+      })
+      assert.deepStrictEqual((await get(`${EXECUTIONS}/none`)).body.summary, {
+        spans: 2,
+        errors: 0,
+        calls: 0,
+        input_tokens: 1_000_000,
+        session_id: "chat-none",
+        user_id: "u_2"
+      })
+      const listed = async (query: string) => {
+        const { body, status, text } = await get(`${EXECUTIONS}?${query}`)
+        assert.strictEqual(status, 200, text)
+        return body.executions.map(({ id }: any) => id)
+      }
+      assert.sameMembers(await listed("model=gpt-4*"), ["small", "large"])
+      assert.sameMembers(await listed("model=gpt-4.1,claude"), ["large"])
+      assert.sameMembers(await listed("model=*"), ["small", "large"])
+      assert.sameMembers(await listed("session_id=chat-small&session_id=chat-none"), [
+        "small",
+        "none"
+      ])
+      assert.sameMembers(await listed("user_id=u_2"), ["none"])
+      assert.sameMembers(await listed("name=Helper"), ["small"])
+      assert.sameMembers(await listed("name=Helper\\,*"), ["large"])
+      assert.sameMembers(await listed("name=help*"), [])
+      assert.sameMembers(await listed("min_tokens=12"), ["small", "large", "none"])
+      assert.sameMembers(await listed("min_tokens=13"), ["large", "none"])
+      assert.deepStrictEqual(await listed("sort=tokens"), ["none", "large", "small"])
+      assert.deepStrictEqual(await listed("sort=cost&order=asc"), ["small", "large", "none"])
+      assert.sameMembers(await listed("status=RUNNING,FAILED&from=-1h&to=now"), [
+        "small",
+        "large",
+        "none"
+      ])
+      assert.sameMembers(await listed("status=FAILED&status=COMPLETED"), [])
+    })
+
     it("refuses what a filter or an order can't be, and says what it can", async () => {
       const refusals: ReadonlyArray<readonly [string, string]> = [
         ["has_error=1", 'has_error: must be true or false, not "1"'],
         ["min_duration_ms=-1", "min_duration_ms: must be an integer from 0 to"],
         ["min_duration_ms=1.5s", "min_duration_ms: must be an integer from 0 to"],
-        ["sort=tokens", 'sort: must be one of started_at, duration, errors, not "tokens"'],
+        ["sort=size", "sort: must be one of started_at, duration, errors, tokens, cost, not"],
+        [
+          "status=FAILED,DONE",
+          'RUNNING, COMPLETED, FAILED, CANCELLED, with commas between; not "DONE"'
+        ],
+        ["status=FAILED,", 'with commas between; not ""'],
+        ["agent_id=a,,b", "agent_id: has an empty value"],
+        ["model=g*4", "model: may have * only at the end of a value"],
+        ["min_tokens=1k", "min_tokens: must be an integer from 0"],
+        ["from=yesterday", "from: must be an RFC 3339 date-time"],
         ["order=down", 'order: must be one of asc, desc, not "down"'],
         ["has_eror=true", "did you mean has_error"]
       ]

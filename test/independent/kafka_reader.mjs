@@ -4,11 +4,13 @@
  *
  *   node test/independent/kafka_reader.mjs <bootstrap> <topic> [--tenant <tenant>]
  *
+ * <bootstrap> is host:port, or a file of settings as Java's clients take them, with SASL PLAIN.
  * A line is {partition, offset, key, headers, value}. Bytes that are no UTF-8 stand as base64 in
  * key_base64 or value_base64. Exit code: 0 read to the end, 1 failed, 2 wrong arguments.
  */
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
+import { existsSync, readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import zlib from "node:zlib"
@@ -32,6 +34,18 @@ CompressionCodecs[CompressionTypes.ZSTD] = () => ({
   decompress: (buffer) => decompress(buffer)
 })
 
+/** How the brokers are reached. */
+const connectionOf = (bootstrap) => {
+  if (!existsSync(bootstrap)) return { brokers: bootstrap.split(",") }
+  const text = readFileSync(bootstrap, "utf8")
+  const found = (pattern) => pattern.exec(text)?.[1] ?? ""
+  const [username, password] = [found(/ username="([^"]*)"/), found(/ password="([^"]*)"/)]
+  return {
+    brokers: found(/^bootstrap\.servers=(.*)$/m).split(","),
+    sasl: { mechanism: "plain", username, password }
+  }
+}
+
 const readArguments = (given) => {
   const [bootstrap, topic, flag, tenant, ...more] = given
   const rightFlag = flag === undefined || (flag === "--tenant" && tenant !== undefined)
@@ -39,7 +53,7 @@ const readArguments = (given) => {
     process.stderr.write("usage: kafka_reader.mjs <bootstrap> <topic> [--tenant <tenant>]\n")
     process.exit(2)
   }
-  return { brokers: bootstrap.split(","), topic, tenant }
+  return { connection: connectionOf(bootstrap), topic, tenant }
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
@@ -137,8 +151,9 @@ const untilRead = (consumer, ends) =>
     alive()
   })
 
-const read = async ({ brokers, tenant, topic }) => {
-  const kafka = new Kafka({ brokers, clientId: "independent-reader", logLevel: logLevel.NOTHING })
+const read = async ({ connection, tenant, topic }) => {
+  const client = { clientId: "independent-reader", logLevel: logLevel.NOTHING }
+  const kafka = new Kafka({ ...connection, ...client })
   const admin = kafka.admin()
   const groupId = `independent-reader-${randomUUID()}`
   const consumer = kafka.consumer({
@@ -164,7 +179,8 @@ const read = async ({ brokers, tenant, topic }) => {
     })
     await done
     await consumer.disconnect()
-    await admin.deleteGroups([groupId])
+    // Who may only read may not.
+    if (connection.sasl === undefined) await admin.deleteGroups([groupId])
   } finally {
     await consumer.disconnect()
     await admin.disconnect()

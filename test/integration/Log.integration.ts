@@ -1,7 +1,7 @@
 /** The log adapter against a real broker: exact offsets, no aborted record, fencing, no silence. */
 import { randomBytes } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
 import {
   append,
@@ -83,6 +83,25 @@ describe("the reader", () => {
           assert.strictEqual(result._tag, "OffsetOutOfRange")
         }
         assert.deepStrictEqual(texts(yield* readAll("events")), ["e5", "e6", "e7", "e8", "e9"])
+      })
+    )
+  )
+
+  it.live("waits for the leader of a partition that is being made", () =>
+    withLog(() =>
+      Effect.gen(function* () {
+        const log = yield* EventLog
+        const reader = yield* log.reader
+        const fetching = yield* Effect.forkScoped(
+          reader.fetch([{ topic: "events", partition: 1, offset: 0 }], {
+            waitMs: 100,
+            maxBytes: 1_000_000
+          })
+        )
+        yield* Effect.sleep("300 millis")
+        yield* log.addPartitions(2)
+        const [fetched] = yield* Fiber.join(fetching)
+        assert.deepInclude(fetched, { partition: 1, nextOffset: 0, stableEnd: 0 })
       })
     )
   )

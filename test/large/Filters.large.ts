@@ -31,7 +31,7 @@ describe(`${EXPRESSIONS} random expressions`, () => {
   const figures: Array<Figures> = []
 
   it.each(names)(
-    "mean the same in lists, lines, tables, statistics and streams as in the evaluator: %s",
+    "mean the same in lists, tables, statistics, facets, streams and SQL as in the evaluator: %s",
     async (name) => {
       figures.push(
         await agree(new Client(running.url, testKey(name)), {
@@ -48,9 +48,10 @@ describe(`${EXPRESSIONS} random expressions`, () => {
     const sum = (name: keyof Figures) => figures.reduce((all, one) => all + one[name], 0)
     console.log(
       `${sum("expressions")} expressions, ${sum("refused")} refused, ${sum("empty")} without a `
-        + `match, ${sum("matches")} matches, seed ${SEED}`
+        + `match, ${sum("matches")} matches, ${sum("statements")} asked by SQL too, seed ${SEED}`
     )
     assert.strictEqual(sum("expressions"), EXPRESSIONS)
     assert.isAbove(sum("matches"), EXPRESSIONS)
+    assert.isAbove(sum("statements"), EXPRESSIONS / 10)
   })
 })

@@ -27,6 +27,6 @@ describe(`${EVENTS} events of one tenant`, () => {
   it("are listed, counted, filtered, chained and verified like a few", async () => {
     const api = new Client(running.url, testKey("large"))
     await populate(api, EVENTS)
-    await assertPopulation(api, "large", running.kafka, "alk.events", EVENTS)
+    await assertPopulation(api, "large", running.topics, "alk.events", EVENTS)
   })
 })

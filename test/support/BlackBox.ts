@@ -13,6 +13,7 @@ import { freshFolder } from "./Program.ts"
 export interface Target {
   /** Base URLs of API processes; at least one. */
   readonly urls: ReadonlyArray<string>
+  /** Address, or the file of settings of a subscriber. */
   readonly bootstrap: string
   readonly topicPrefix: string
   /** A key with read and write scope for a tenant of this name that nobody else uses. */
@@ -98,9 +99,11 @@ const readWithKcat = async (
   topic: string,
   tenant: string
 ): Promise<Array<string>> => {
+  const settings = bootstrap.replace(/\.properties$/, ".librdkafka.properties")
+  const connection = settings === bootstrap ? ["-b", bootstrap] : ["-F", settings]
   const { stdout } = await run(
     "kcat",
-    ["-C", "-e", "-q", "-b", bootstrap, "-t", topic, "-X", "isolation.level=read_committed"].concat(
+    [...connection, "-C", "-e", "-q", "-t", topic, "-X", "isolation.level=read_committed"].concat(
       "-f",
       "%k\t%s\n"
     ),

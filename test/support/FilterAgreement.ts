@@ -1,7 +1,7 @@
 /**
  * Asks a running program every way in which events are filtered and compares with the independent
- * evaluator: list, pages, keysets, NDJSON, CSV, statistics, evidence packs, streams from the start,
- * and live streams. What else is filtered joins in `compareReads`.
+ * evaluator: list, pages, keysets, NDJSON, CSV, statistics, facets, SQL, evidence packs, share links,
+ * streams from the start, and live streams. What else is filtered joins in `compareReads`.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert } from "vitest"
@@ -19,7 +19,7 @@ const AGAIN_MS = 200
 const LATE = "the request did not arrive in time"
 const ATTEMPTS_MAX = 3
 const PROBLEMS_SHOWN = 20
-/** A pack costs more than all other reads: one for so many expressions. */
+/** A pack and a link cost more than all other reads: one for so many expressions. */
 const PACK_EVERY = 20
 
 const queryOf = (expression: Expression, more = ""): string =>
@@ -187,6 +187,42 @@ const bySql = async (api: Client, query: string) => {
   return { sequences: numbersOf(body.data) }
 }
 
+/** The expression as a share link takes it; undefined if a value is in the name of a parameter. */
+const linkInputOf = (expression: Expression): Json | undefined => {
+  if (expression.some(([, value]) => value === "")) return undefined
+  const bounds: Json = {}
+  const filters = new Map<string, Array<string>>()
+  for (const [name, value] of expression) {
+    if (name === "from" || name === "to") bounds[name] = value
+    else {
+      const whole = /[!<>]$/.test(name) ? `${name}=` : name
+      filters.set(whole, [...(filters.get(whole) ?? []), value])
+    }
+  }
+  const all = [...filters].map(([name, values]) => [name, values.length > 1 ? values : values[0]])
+  return { ...bounds, filters: Object.fromEntries(all) }
+}
+
+/** What the list has of the filters that a share link of the expression says it covers. */
+const byLink = async (api: Client, expression: Expression) => {
+  const input = linkInputOf(expression)
+  if (input === undefined) return undefined
+  const { body, status, text } = await api.call("/v1/share/links", { body: input })
+  assert.strictEqual(status, 201, `${JSON.stringify(input)}: ${text}`)
+  const removed = await api.call(`/v1/share/links/${body.id}`, { method: "DELETE" })
+  assert.isBelow(removed.status, 300, removed.text)
+  const { filters, from, to } = body
+  const given = Object.entries({ from, to, ...filters }).filter(([, value]) => value != null)
+  // The `=` of a sign ends the name in a query.
+  const shown = given.map(([name, value]): Expression[number] => [
+    name.replace(/(?<=[!<>])=$/, ""),
+    String(value)
+  ])
+  const page = await api.call(`/v1/events?order=asc&page_size=1000&${queryOf(shown)}`)
+  assert.strictEqual(page.status, 200, page.text)
+  return { shown: JSON.stringify(body), sequences: numbersOf(page.body.events) }
+}
+
 /** Everything that is asked of one expression over stored events. */
 const compareReads = async (
   api: Client,
@@ -262,6 +298,10 @@ const compareReads = async (
   }
   if (isPacked) {
     assert.deepStrictEqual(await packedSequences(api, query), ascending, `pack of ${where}`)
+    const link = await byLink(api, expression)
+    if (link !== undefined) {
+      assert.deepStrictEqual(link.sequences, ascending, `link of ${where}: ${link.shown}`)
+    }
   }
 }
 

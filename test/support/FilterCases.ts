@@ -480,7 +480,7 @@ export class Cases {
         "actorId",
         "q!",
         "outcome>",
-        "format",
+        "formats",
         "limit",
         "Action",
         "metadata",

@@ -103,15 +103,19 @@ export const foldedReads = (
             .filter(({ type }) => type === "span.started" || type === "span.ended")
             .map((fact) => {
               const { details, ...rest } = fact
+              // Either form, whatever the size.
+              if (fact.fact_number % 2 === 0) {
+                return { factNumber: fact.fact_number, fact: JSON.stringify(fact) }
+              }
+              const hasMetadata = withMetadata() && details?.metadata !== undefined
               return {
                 factNumber: fact.fact_number,
                 fact: JSON.stringify(rest),
-                name: details?.name ?? "",
-                error: details?.error === undefined ? "" : JSON.stringify(details.error),
-                metadata:
-                  withMetadata() && details?.metadata !== undefined
-                    ? JSON.stringify(details.metadata)
-                    : ""
+                details: {
+                  name: details?.name ?? "",
+                  error: details?.error === undefined ? "" : JSON.stringify(details.error),
+                  metadata: hasMetadata ? JSON.stringify(details.metadata) : ""
+                }
               }
             })
         )

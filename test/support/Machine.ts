@@ -21,6 +21,7 @@ const begin = async () => {
     ALK_DATA_DIR: folder,
     ALK_SECRET: TEST_SECRET,
     ALK_KAFKA_PORT: String(await freePort()),
+    ALK_EMBEDDED_OPEN: "true",
     ALK_STORE_PORT: "0"
   })
   const end = async (): Promise<void> => {

@@ -3,6 +3,7 @@
  * real exporters in any grouping: plan, model call, two tools at once that the call caused, one of
  * them failing, a retrieval below the other, and a model call that both tools caused.
  */
+import { Metadata } from "@grpc/grpc-js"
 import {
   type Attributes,
   type Context,
@@ -12,6 +13,7 @@ import {
   SpanStatusCode,
   trace
 } from "@opentelemetry/api"
+import { OTLPTraceExporter as GrpcExporter } from "@opentelemetry/exporter-trace-otlp-grpc"
 import { OTLPTraceExporter as JsonExporter } from "@opentelemetry/exporter-trace-otlp-http"
 import { OTLPTraceExporter as ProtobufExporter } from "@opentelemetry/exporter-trace-otlp-proto"
 import { resourceFromAttributes } from "@opentelemetry/resources"
@@ -23,7 +25,19 @@ import {
   TracerProvider
 } from "@opentelemetry/sdk-trace"
 
-export type Encoding = "json" | "protobuf"
+export const encodings = ["json", "protobuf", "grpc"] as const
+/** What is sent, and over what: JSON and protobuf over HTTP. */
+export type Encoding = (typeof encodings)[number]
+
+/** Where exports go. */
+export interface OtlpTarget {
+  /** Base URL of an API process. */
+  readonly url: string
+  /** Where it takes OTLP over gRPC. */
+  readonly grpcUrl: string
+  /** A key with read and write scope. */
+  readonly key: string
+}
 
 /** What has to come out of a span. */
 export interface ExpectedSpan {
@@ -243,16 +257,18 @@ export const recordAgentRun = async (agentId: string): Promise<AgentRun> => {
 
 /** The real exporter for an encoding. */
 export const exporterTo = (
-  url: string,
-  key: string,
+  { grpcUrl, key, url }: OtlpTarget,
   encoding: Encoding,
   compressed = false
 ): SpanExporter => {
-  const options = {
-    url: `${url}/v1/traces`,
-    headers: { authorization: `Bearer ${key}` },
-    ...(compressed ? { compression: "gzip" as never } : {})
+  const authorization = `Bearer ${key}`
+  const coding = compressed ? { compression: "gzip" as never } : {}
+  if (encoding === "grpc") {
+    const metadata = new Metadata()
+    metadata.set("authorization", authorization)
+    return new GrpcExporter({ url: grpcUrl, metadata, ...coding })
   }
+  const options = { url: `${url}/v1/traces`, headers: { authorization }, ...coding }
   return encoding === "json" ? new JsonExporter(options) : new ProtobufExporter(options)
 }
 

@@ -15,17 +15,12 @@ import {
   type AgentRun,
   deliver,
   type Encoding,
+  encodings,
   exporterTo,
+  type OtlpTarget,
   ROOT,
   recordAgentRun
 } from "./OtlpAgentRun.ts"
-
-export interface OtlpTarget {
-  /** Base URL of an API process. */
-  readonly url: string
-  /** A key with read and write scope. */
-  readonly key: string
-}
 
 const PYTHON_AGENT = "test/support/otlp_agent.py"
 const run = promisify(execFile)
@@ -197,12 +192,11 @@ const groupings: Readonly<
 /** Register the tests. `target` is asked when they run. */
 export const otlpBlackBox = (target: () => OtlpTarget): void => {
   const send = async (encoding: Encoding, spans: ReadonlyArray<ReadableSpan>) => {
-    const { key, url } = target()
-    await deliver(exporterTo(url, key, encoding), spans)
+    await deliver(exporterTo(target(), encoding), spans)
   }
 
   describe("an agent run exported by OpenTelemetry", () => {
-    for (const encoding of ["json", "protobuf"] as const) {
+    for (const encoding of encodings) {
       for (const [name, group] of Object.entries(groupings)) {
         it(`is the right execution: ${encoding}, ${name}`, async () => {
           const run = await recordAgentRun(agentId())
@@ -218,10 +212,9 @@ export const otlpBlackBox = (target: () => OtlpTarget): void => {
       })
     }
 
-    it("is taken compressed", async () => {
-      const { key, url } = target()
+    it.each(["protobuf", "grpc"] as const)("is taken compressed: %s", async (encoding) => {
       const run = await recordAgentRun(agentId())
-      await deliver(exporterTo(url, key, "protobuf", true), run.spans)
+      await deliver(exporterTo(target(), encoding, true), run.spans)
       await checkAgentRun(target(), run)
     })
 
@@ -248,29 +241,32 @@ export const otlpBlackBox = (target: () => OtlpTarget): void => {
       await checkAgentRun(target(), run)
     })
 
-    it("is complete when the SDK's own batches have gone out", async () => {
-      const { key, url } = target()
-      const agent = agentId()
-      const provider = new TracerProvider({
-        resource: resourceFromAttributes({ "service.name": agent }),
-        spanProcessors: [
-          new BatchSpanProcessor({
-            exporter: exporterTo(url, key, "protobuf"),
-            maxExportBatchSize: 100
-          })
-        ]
-      })
-      const tracer = provider.getTracer("alk-tests")
-      const root = tracer.startSpan("root")
-      const inside = trace.setSpan(ROOT_CONTEXT, root)
-      for (let n = 0; n < 250; n++) tracer.startSpan(`step ${n}`, {}, inside).end()
-      root.end()
-      await provider.shutdown()
-      const client = new Client(url, key)
-      const execution = await executionOf(client, agent)
-      assert.strictEqual(execution["status"], "COMPLETED")
-      assert.strictEqual((await spansOf(client, execution)).size, 251)
-    })
+    it.each(["protobuf", "grpc"] as const)(
+      "is complete when the SDK's own batches have gone out: %s",
+      async (encoding) => {
+        const { key, url } = target()
+        const agent = agentId()
+        const provider = new TracerProvider({
+          resource: resourceFromAttributes({ "service.name": agent }),
+          spanProcessors: [
+            new BatchSpanProcessor({
+              exporter: exporterTo(target(), encoding),
+              maxExportBatchSize: 100
+            })
+          ]
+        })
+        const tracer = provider.getTracer("alk-tests")
+        const root = tracer.startSpan("root")
+        const inside = trace.setSpan(ROOT_CONTEXT, root)
+        for (let n = 0; n < 250; n++) tracer.startSpan(`step ${n}`, {}, inside).end()
+        root.end()
+        await provider.shutdown()
+        const client = new Client(url, key)
+        const execution = await executionOf(client, agent)
+        assert.strictEqual(execution["status"], "COMPLETED")
+        assert.strictEqual((await spansOf(client, execution)).size, 251)
+      }
+    )
 
     const python = hasPython
       ? "is the right execution from the Python SDK"

@@ -12,6 +12,8 @@ export interface Started {
   readonly pid: number
   readonly url: string
   readonly kafka: string
+  /** How a subscriber reads its topics: the file with the settings for that, or the address. */
+  readonly topics: string
   readonly store: string
   /** Everything printed so far. */
   readonly output: () => string
@@ -36,13 +38,28 @@ export const testKey = (name: string, prefix = "alk_live_"): string =>
 export const TEST_SECRET = "a-secret-of-the-tests-that-is-long-enough"
 export const ADMIN_TOKEN = "an-admin-token-of-the-tests"
 
-const START_TIMEOUT_MS = 90_000
+const START_TIMEOUT_MS = 150_000
 
 interface ReadyLine {
   readonly message: string
   readonly url?: string
   readonly kafka?: string
+  readonly subscriber_file?: string
   readonly store?: string
+}
+
+/** What it says to a person. */
+const bannerIn = (output: string): ReadyLine | undefined => {
+  if (!/\nCtrl-C stops (?:everything|this process)\.\n/.test(output)) return undefined
+  const url = /^ {2}API +(\S+)$/m.exec(output)?.[1]
+  const kafka = /^ {2}Kafka +([^\s,]+)/m.exec(output)?.[1]
+  const file = /^ +to read them: (.+)$/m.exec(output)?.[1]
+  return {
+    message: "ready",
+    ...(url && { url }),
+    ...(kafka && { kafka }),
+    ...(file && { subscriber_file: file })
+  }
 }
 
 const readyIn = (output: string): ReadyLine | undefined => {
@@ -54,7 +71,7 @@ const readyIn = (output: string): ReadyLine | undefined => {
       if (found.message === "ready") return found
     } catch {}
   }
-  return undefined
+  return bannerIn(output)
 }
 
 /** What `npm start` of a checkout runs, without npm and shell in between. */
@@ -155,6 +172,7 @@ export const start = async (
     pid: child.pid!,
     url: ready.url ?? "",
     kafka: ready.kafka ?? "",
+    topics: ready.subscriber_file ?? ready.kafka ?? "",
     store: ready.store ?? "",
     output: () => output,
     ended,

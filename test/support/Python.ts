@@ -1,5 +1,5 @@
 /**
- * Python programs of the tests with the packages that they need, from PyPI at exact versions, kept in
+ * Python programs of tests and examples with the packages that they need, from PyPI at exact versions, kept in
  * the cache folder. Where they can't be had the test fails and says what is missing: nothing is
  * skipped.
  */
@@ -11,7 +11,6 @@ import { promisify } from "node:util"
 import { cacheDir } from "../adapters/embedded/fixtures.ts"
 
 const FOLDER = "test/support/python"
-const REQUIREMENTS = join(FOLDER, "requirements.txt")
 const INSTALL_TIMEOUT_MS = 240_000
 
 const execute = promisify(execFile)
@@ -30,9 +29,9 @@ const attempt = async (
 }
 
 /** With the pip that is there, or else with the one that Python brings for virtual environments. */
-const install = async (folder: string): Promise<void> => {
+const install = async (folder: string, requirements: string): Promise<void> => {
   const what = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-  const args = [...what, "--target", folder, "--requirement", REQUIREMENTS]
+  const args = [...what, "--target", folder, "--requirement", requirements]
   const first = await attempt("python3", args)
   if (first === undefined) return
   const environment = join(folder, "venv")
@@ -41,26 +40,24 @@ const install = async (folder: string): Promise<void> => {
   if (second === undefined) return
   throw new Error(
     "the tests need Python 3 with pip (or venv), and PyPI or a mirror of it that pip is set up "
-      + `for, to install ${REQUIREMENTS}:\n${first}\n${second}`
+      + `for, to install ${requirements}:\n${first}\n${second}`
   )
 }
 
-let installed: Promise<string> | undefined
-
-/** The folder with the packages; installed once for these versions and this Python. */
-const packages = async (): Promise<string> => {
+/** The folder with the packages of a requirements.txt; installed once for them and this Python. */
+export const pythonPackages = async (requirements: string): Promise<string> => {
   const { stdout } = await execute("python3", ["-c", "import sys; print(sys.version)"]).catch(
     (error: unknown) => {
       throw new Error(`the tests need python3 on the PATH: ${String(error)}`)
     }
   )
-  const hash = createHash("sha256").update(readFileSync(REQUIREMENTS)).update(stdout).digest("hex")
+  const hash = createHash("sha256").update(readFileSync(requirements)).update(stdout).digest("hex")
   const folder = join(cacheDir, "python", hash.slice(0, 16))
   if (existsSync(folder)) return folder
   mkdirSync(join(cacheDir, "python"), { recursive: true })
   const fresh = mkdtempSync(join(cacheDir, "python", "new-"))
   try {
-    await install(fresh)
+    await install(fresh, requirements)
     // Somebody else may have been first.
     if (!existsSync(folder)) renameSync(fresh, folder)
   } finally {
@@ -69,12 +66,14 @@ const packages = async (): Promise<string> => {
   return folder
 }
 
+let installed: Promise<string> | undefined
+
 /** Start one of the programs in test/support/python. */
 export const startPython = async (
   name: string,
   args: ReadonlyArray<string>
 ): Promise<ChildProcess> => {
-  const folder = await (installed ??= packages())
+  const folder = await (installed ??= pythonPackages(join(FOLDER, "requirements.txt")))
   return spawn("python3", ["-B", join(FOLDER, name), ...args], {
     env: { ...process.env, PYTHONPATH: folder },
     stdio: ["ignore", "pipe", "inherit"]

@@ -358,7 +358,12 @@ const factColumns: typeof eventColumns = [
   ["status", "'FAILED'", found("traces", [FACT, "content_mismatch"])],
   ["started_at", "started_at + 1", found("traces", [FACT, "content_mismatch"])],
   ["ended_at", "ended_at + 1", found("traces", [FACT, "content_mismatch"])],
-  ["payload_hash", "'other'", found("traces", [FACT, "content_mismatch"])]
+  ["payload_hash", "'other'", found("traces", [FACT, "content_mismatch"])],
+  [
+    "summary",
+    "tuple(0, 1, 1, 0.5, 'other', '', '', '')",
+    found("traces", [FACT, "content_mismatch"])
+  ]
 ]
 
 const keysOfFacts: typeof keysOfEvents = [

@@ -82,7 +82,21 @@ writing it again.
 - \`alk.progress\` lost as a whole: it is written again, and no event is projected twice
   (\`test/tampering/Cuts.all.ts\`).
 - \`alk.registry\` lost: API keys have to be made again, and checkpoints are believed of the key in
-  use only, not of those before it (\`test/integration/KeyChange.all.ts\`). Back it up.`
+  use only, not of those before it (\`test/integration/KeyChange.all.ts\`). Back it up.
+
+## Records that were rewritten
+
+Who may change a broker's files can change records in place: [\`alk forget\`](forgetting.md) does, to take out
+what was erased. Anything else that is changed so breaks the chain for everybody who reads the topic.
+
+- The hash of an event does not change when its details are forgotten: \`content_hash\` covers the hash of
+  the details, which stays. Kept heads, receipts, checkpoints, proofs and packs hold as before.
+- A consumer that has kept \`hash\` sees the same one. One that has kept the bytes, or a hash of its own over
+  them, sees another record where a later \`alk.event.erased\` (or \`execution.erased\`) names it.
+- A record without its details that no erasure names is a break, on the topic as in the store: forgetting
+  can't hide a change.
+- Every rewriting by \`alk forget\` is a \`topics.forgotten\` in the log of \`_system\`. Who rewrites files by
+  other means leaves none.`
 
 const counted = (cases: ReadonlyArray<Case>): string => {
   const kind = (name: "found" | "harmless" | "unseen") =>

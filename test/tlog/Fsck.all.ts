@@ -67,6 +67,7 @@ describe.skipIf(!hasGo)("fsck of tessera (skipped where Go is not installed)", (
       // The store of this process also answers others: the intruder of these tests.
       ALK_ROLES: "api,sequencer,projection,store",
       ALK_STORE_PORT: "0",
+      ALK_EMBEDDED_OPEN: "true",
       ALK_BOOTSTRAP_KEYS: tenants.map((name) => `${testKey(name)}=${name}:read+write`).join(",")
     })
     const { body } = await new Client(running.url, "").call("/.well-known/alk-keys.json")

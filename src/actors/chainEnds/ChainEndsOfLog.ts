@@ -196,9 +196,12 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
   const reader: LogReader = {
     fetch: (positions, limits) => oneAtATime(shared.fetch(positions, limits))
   }
-  const tails = Array.from({ length: log.partitions }, (_, partition) =>
-    tailsOf(log, reader, partition)
-  )
+  const known = new Map<number, Tails>()
+  const tailsIn = (partition: number): Tails => {
+    const found = known.get(partition) ?? tailsOf(log, reader, partition)
+    known.set(partition, found)
+    return found
+  }
   const walk = makeWalker(log, reader)
 
   const head: ChainEnds["Service"]["head"] = Effect.fn("ChainEnds.head")(function* (key) {
@@ -207,7 +210,7 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
     if (expected === undefined) return undefined
     const { chain, tenantId } = key
     const sequence = expected.sequence_number
-    const tail = tails[log.partitionOf(tenantId)]![chain]
+    const tail = tailsIn(log.partitionOf(tenantId))[chain]
     const run = yield* tail.ask((runs, isWhole) => {
       const found = runs.of(tenantId)
       if (found === undefined) return undefined
@@ -232,7 +235,7 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
   const checkpoint: ChainEnds["Service"]["checkpoint"] = Effect.fn("ChainEnds.checkpoint")(
     function* (tree, isGenuine) {
       const partition = log.partitionOf(chainOfTree(tree).tenantId)
-      const found = yield* tails[partition]!.checkpoints.ask((records) => {
+      const found = yield* tailsIn(partition).checkpoints.ask((records) => {
         const ofTree = records.of(tree)
         const genuine = ofTree.findLast(isGenuine)
         return genuine !== undefined || ofTree.length >= RECORDS_MAX ? { genuine } : undefined

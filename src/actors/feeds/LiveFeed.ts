@@ -3,14 +3,14 @@
  * subscribers, each event serialised once. A subscriber that can't keep up is closed and resumes by
  * its last id; it never slows the others.
  */
-import { Context, Effect, Layer, Option, RcMap, Schema, type Scope, Stream } from "effect"
+import { Context, Effect, Layer, RcMap, Schema, type Scope, Stream } from "effect"
 import { linkOf } from "../../domain/chain/ChainLink.ts"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { type EventFilter, matches } from "../../domain/events/EventFilter.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 import { EventLog, type LogRecord, type LogUnavailable } from "../../ports/EventLog.ts"
-import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
-import { catchingUp } from "../follower/CaughtUp.ts"
+import { EventStore } from "../../ports/EventStore.ts"
+import { catchingUpToHeads, shownWithin } from "../follower/CaughtUp.ts"
 import { Heads } from "../follower/Heads.ts"
 import { Keys } from "../follower/Keys.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
@@ -164,7 +164,7 @@ const storedEvents = Effect.fnUntraced(function* (
 ) {
   const store = yield* EventStore
   const projection = yield* ProjectionProgress
-  const shown = yield* catchingUp(tenantId, "events")
+  const shown = yield* catchingUpToHeads(tenantId, "events")
   const bounded = {
     ...filter,
     fromSequence: Math.max(after + 1, filter.fromSequence ?? 0),
@@ -182,34 +182,33 @@ const storedEvents = Effect.fnUntraced(function* (
       )
     )
   )
-  const replay = (reached: boolean): Stream.Stream<Uint8Array, StoreUnavailable | "not in time"> =>
-    reached ? events : Stream.fail("not in time")
-  const inTime = Effect.timeoutOption(shown, REPLAY_TIMEOUT)
-  return Stream.unwrap(Effect.map(inTime, (reached) => replay(Option.isSome(reached))))
+  const inTime = shownWithin(shown, REPLAY_TIMEOUT, () => "not in time" as const)
+  return Stream.unwrap(Effect.as(inTime, events))
 })
 
 const makeLiveFeed = Effect.fnUntraced(function* (streamsMax: number, limits: ReaderLimits) {
-  const context = yield* Effect.context<EventLog | EventStore | ProjectionProgress>()
+  const context = yield* Effect.context<EventLog | EventStore | Heads | ProjectionProgress>()
   const log = yield* EventLog
+  const heads = yield* Heads
   const feeds = yield* RcMap.make({
-    lookup: (partition: number) => openFeed({ topic: "events", partition }, new Feed()),
+    lookup: (partition: number) => openFeed(heads, "events", partition, new Feed()),
     idleTimeToLive: IDLE_TIME
   })
   const readers = new Readers(limits)
-  const sources = { readers, heads: yield* Heads, keys: yield* Keys }
-  const open = new Map<string, number>()
+  const sources = { log, readers, heads, keys: yield* Keys }
+  const opened = new Map<string, number>()
   let subscribers = 0
   const count = (tenantId: string, by: 1 | -1) =>
     Effect.sync(() => {
-      const now = (open.get(tenantId) ?? 0) + by
-      if (now === 0) open.delete(tenantId)
-      else open.set(tenantId, now)
+      const now = (opened.get(tenantId) ?? 0) + by
+      if (now === 0) opened.delete(tenantId)
+      else opened.set(tenantId, now)
       subscribers += by
     })
   const admit = (tenantId: string) =>
     Effect.acquireRelease(
       Effect.suspend(() =>
-        (open.get(tenantId) ?? 0) >= streamsMax
+        (opened.get(tenantId) ?? 0) >= streamsMax
           ? Effect.fail(new TooManyStreams({ limit: streamsMax }))
           : count(tenantId, 1)
       ),
@@ -218,13 +217,14 @@ const makeLiveFeed = Effect.fnUntraced(function* (streamsMax: number, limits: Re
   const subscribe: LiveFeed["Service"]["subscribe"] = Effect.fnUntraced(function* (subscription) {
     const { filter, tenantId } = subscription
     yield* admit(tenantId)
-    const feed = yield* RcMap.get(feeds, log.partitionOf(tenantId))
+    const open = yield* RcMap.get(feeds, log.partitionOf(tenantId))
     return yield* openStream<LiveEvent, LogUnavailable>(sources, subscription, {
       chain: "events",
       stream: "events",
       wanted: wantedBy(filter),
-      join: (subscriber) => feed.join(tenantId, subscriber),
-      leave: (subscriber) => feed.leave(tenantId, subscriber),
+      feed: open,
+      join: (subscriber) => open.feed.join(tenantId, subscriber),
+      leave: (subscriber) => open.feed.leave(tenantId, subscriber),
       replay: (after, head) =>
         storedEvents(subscription, after, head).pipe(Effect.provideContext(context))
     })

@@ -2,11 +2,12 @@
  * What the live streams of events and of executions have in common: one reader of a partition for
  * all of its subscribers, and a stream that resumes in the store and goes on with what is live.
  */
-import { Effect, Schedule, Schema, Stream } from "effect"
-import type { Chain } from "../../domain/chain/Chains.ts"
-import { EventLog, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
+import { Effect, Option, Schedule, Schema, Stream } from "effect"
+import type { Chain, ChainKey } from "../../domain/chain/Chains.ts"
+import { defined } from "../../domain/Defined.ts"
+import { EventLog, type LogReader, type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
 import { type Heads, headOf } from "../follower/Heads.ts"
-import type { Keys } from "../follower/Keys.ts"
+import type { Keys, Principal } from "../follower/Keys.ts"
 import { reportMalformed, takeEach } from "../log/Malformed.ts"
 import type { Partition } from "../log/PartitionScan.ts"
 import {
@@ -29,6 +30,8 @@ const RETRY_MS = 3_000
 const KEEP_ALIVE = "15 seconds"
 /** Time that a replay waits for the store to hold what the log holds. */
 export const REPLAY_TIMEOUT = "10 seconds"
+/** Time that a stream waits for the head to be as new as what was delivered. */
+const HEAD_TIMEOUT = "2 seconds"
 const FETCH_BYTES = 2 * 1_048_576
 const FETCH_WAIT_MS = 1_000
 /** Time that a partition without subscribers is still read, for those who reconnect. */
@@ -45,11 +48,22 @@ interface Feed {
   keepAlive(): void
 }
 
+/** A feed, and how far it is. */
+export interface OpenFeed<F> {
+  readonly feed: F
+  /** Offset after the last record that was delivered; until there is one, what heads stand for. */
+  position: number
+}
+
 /** Hand on every record of one partition from `start` on; what fails is tried again. */
-const readForEver = (reader: LogReader, place: Partition, start: number, feed: Feed) => {
+const readForEver = (reader: LogReader, place: Partition, start: number, open: OpenFeed<Feed>) => {
+  const { feed } = open
   let offset = start
   const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
-  const deliver = (record: LogRecord) => feed.deliver(record)
+  const deliver = (record: LogRecord) => {
+    feed.deliver(record)
+    open.position = record.offset + 1
+  }
   return Effect.suspend(() => reader.fetch([{ ...place, offset }], limits)).pipe(
     Effect.flatMap(([fetched]) => {
       if (fetched === undefined) return Effect.void
@@ -64,20 +78,33 @@ const readForEver = (reader: LogReader, place: Partition, start: number, feed: F
   )
 }
 
-/** Deliver what is committed to a partition from now on, for as long as the scope is open. */
-export const openFeed = Effect.fnUntraced(function* <F extends Feed>(place: Partition, feed: F) {
+/**
+ * Deliver what the heads known here don't stand for yet, and what follows, for as long as the scope
+ * is open.
+ */
+export const openFeed = Effect.fnUntraced(function* <F extends Feed>(
+  heads: Heads["Service"],
+  topic: Chain,
+  partition: number,
+  feed: F
+) {
   const log = yield* EventLog
   const reader = yield* log.reader
-  const { end } = yield* log.bounds(place.topic, place.partition)
-  yield* Effect.forkScoped(readForEver(reader, place, end, feed))
+  const written = yield* heads.written(topic, partition)
+  const { end, start } = yield* log.bounds(topic, partition)
+  const open: OpenFeed<F> = { feed, position: Math.min(written, end) }
+  // What expires takes the markers of its transactions along, which the heads don't count.
+  const from = Math.max(start, open.position)
+  yield* Effect.forkScoped(readForEver(reader, { topic, partition }, from, open))
   yield* Effect.forkScoped(
     Effect.sync(() => feed.keepAlive()).pipe(Effect.delay(KEEP_ALIVE), Effect.forever)
   )
-  return feed
+  return open
 })
 
 /** What every stream of this process needs. */
 export interface StreamSources {
+  readonly log: EventLog["Service"]
   readonly readers: Readers
   readonly heads: Heads["Service"]
   readonly keys: Keys["Service"]
@@ -87,6 +114,8 @@ export interface StreamSources {
 export interface Subscribing {
   readonly tenantId: string
   readonly keyId: string
+  /** The session that the key is used through, if it is one. */
+  readonly session?: Principal["session"]
   /** Resume after this place in the tenant's chain; undefined is live only. */
   readonly after: number | undefined
   readonly onStalled?: ReaderOptions<never>["onStalled"]
@@ -99,6 +128,8 @@ interface Delivery<E extends LiveMessage, Failure> {
   readonly stream: string
   /** Undefined: everything. */
   readonly wanted?: ((event: E) => boolean) | undefined
+  /** The feed that delivers to the subscriber once it has joined. */
+  readonly feed: OpenFeed<unknown>
   readonly join: (subscriber: Subscriber<E>) => void
   readonly leave: (subscriber: Subscriber<E>) => void
   /** The messages after a place up to a head, from the store. */
@@ -123,15 +154,36 @@ const replayEnded = (failure: unknown, tenant: string, stream: string): Effect.E
   )
 
 /**
+ * The tenant's head, no older than what the feed delivered before the stream has joined it, nor than
+ * where the stream resumes: each partition learns by a record of its own that a transaction is
+ * committed, so a head may be known later than its event.
+ */
+const headAtStart = Effect.fnUntraced(function* (
+  { heads, log }: StreamSources,
+  key: ChainKey,
+  { position }: OpenFeed<unknown>,
+  after: number
+) {
+  const known = yield* headOf(heads, key)
+  const reached = yield* Effect.timeoutOption(heads.reached(key, position, after), HEAD_TIMEOUT)
+  if (Option.isSome(reached)) return reached.value?.sequence_number ?? 0
+  const written = yield* heads.written(key.chain, log.partitionOf(key.tenantId))
+  if (written >= position) return known?.sequence_number ?? 0
+  const cause = new Error("the head of the chain is not known in time")
+  return yield* new LogUnavailable({ operation: "follow a chain", cause })
+})
+
+/**
  * Fix the start point, then deliver what follows it, as ready SSE bytes. The stream ends when the
- * subscriber is too slow, the key is revoked or the process stops.
+ * subscriber is too slow, the key is revoked, its session ends or the process stops.
  */
 export const openStream = Effect.fnUntraced(function* <E extends LiveMessage, Failure>(
-  { heads, keys, readers }: StreamSources,
-  { after, keyId, onStalled, tenantId }: Subscribing,
-  { chain, join, leave, replay, stream, wanted }: Delivery<E, Failure>
+  sources: StreamSources,
+  { after, keyId, onStalled, session, tenantId }: Subscribing,
+  { chain, feed, join, leave, replay, stream, wanted }: Delivery<E, Failure>
 ) {
-  const subscriber = yield* openReader<E>(readers, {
+  const { keys } = sources
+  const subscriber = yield* openReader<E>(sources.readers, {
     wanted,
     onStalled,
     details: { tenant: tenantId, stream }
@@ -140,14 +192,16 @@ export const openStream = Effect.fnUntraced(function* <E extends LiveMessage, Fa
     Effect.sync(() => join(subscriber)),
     () => Effect.sync(() => leave(subscriber))
   )
-  const head = (yield* headOf(heads, { chain, tenantId }))?.sequence_number ?? 0
+  const head = yield* headAtStart(sources, { chain, tenantId }, feed, after ?? 0)
   if (after !== undefined && after > head) {
     const name = chain === "events" ? "the chain" : "the chain of facts"
     const message = `sequence ${after} is beyond the head of ${name}, ${head}`
     return yield* new ResumePointInvalid({ message })
   }
   yield* Effect.forkScoped(
-    keys.revoked(keyId).pipe(Effect.andThen(Effect.sync(() => subscriber.close())))
+    keys
+      .ended({ keyId, tenantId, ...defined({ session }) })
+      .pipe(Effect.andThen(Effect.sync(() => subscriber.close())))
   )
   const missed =
     after === undefined || after >= head ? Stream.empty : keptAlive(yield* replay(after, head))

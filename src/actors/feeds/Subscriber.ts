@@ -4,6 +4,7 @@
  * none of its business.
  */
 import { type Cause, Effect, Metric, Queue, type Scope, Stream } from "effect"
+import { counterOf } from "../../domain/metrics/Metrics.ts"
 
 /** When a reader is closed. */
 export interface ReaderLimits {
@@ -43,10 +44,7 @@ const CHUNK_BLOCKS = 32
  */
 export type CloseReason = "behind" | "late" | "memory" | "stalled"
 
-const closedReaders = Metric.counter("alk_live_readers_closed_total", {
-  description: "Live streams closed because their reader did not keep up, by reason.",
-  incremental: true
-})
+const closedReaders = counterOf("alk_live_readers_closed_total")
 
 const readerClosed = (
   reason: CloseReason,

@@ -11,13 +11,14 @@ import { foldFacts, type TraceChange, TraceView } from "../../domain/traces/Trac
 import { EventLog, type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
 import type { StoredRow, StoreUnavailable } from "../../ports/EventStore.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
-import { caughtUpWithin } from "../follower/CaughtUp.ts"
+import { catchingUpToHeads, caughtUpWithin, shownWithin } from "../follower/CaughtUp.ts"
 import { Heads } from "../follower/Heads.ts"
 import { Keys } from "../follower/Keys.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
 import { LiveFeed, type TooManyStreams } from "./LiveFeed.ts"
 import {
   IDLE_TIME,
+  type OpenFeed,
   openFeed,
   openStream,
   REPLAY_TIMEOUT,
@@ -283,12 +284,13 @@ const caughtUp = (tenantId: string) => caughtUpWithin(tenantId, "traces", REPLAY
 /** Two ids in one key; neither holds control characters. */
 const SEPARATOR = "\n"
 
-const makeChannel = (feeds: RcMap.RcMap<number, PartitionFeed, LogUnavailable>) =>
+const makeChannel = (feeds: RcMap.RcMap<number, OpenFeed<PartitionFeed>, LogUnavailable>) =>
   Effect.fnUntraced(function* (key: string) {
     const [tenantId = "", executionId = ""] = key.split(SEPARATOR)
     const log = yield* EventLog
     const store = yield* TraceStore
-    const feed = yield* RcMap.get(feeds, log.partitionOf(tenantId))
+    const open = yield* RcMap.get(feeds, log.partitionOf(tenantId))
+    const { feed } = open
     const channel = new ExecutionChannel()
     yield* Effect.acquireRelease(
       Effect.sync(() => feed.join(tenantId, executionId, channel)),
@@ -301,7 +303,7 @@ const makeChannel = (feeds: RcMap.RcMap<number, PartitionFeed, LogUnavailable>) 
       channel.load(bodies) ? Effect.void : Effect.fail(new ExecutionTooLarge())
     )
     channel.begin(reach)
-    return channel
+    return { channel, feed: open }
   })
 
 /** Of rows, in order, that are in the store under one sequence the one that replaced the others. */
@@ -322,7 +324,10 @@ const storedChanges = Effect.fnUntraced(function* (
   head: number
 ) {
   const store = yield* TraceStore
-  const context = yield* Effect.context<EventLog | ProjectionProgress>()
+  const context = yield* Effect.context<EventLog | Heads | ProjectionProgress>()
+  const reached = Effect.flatMap(catchingUpToHeads(tenantId, "traces"), (shown) =>
+    shownWithin(shown, REPLAY_TIMEOUT, notInTime)
+  )
   const replay = new ExecutionReplay()
   const messages = Stream.suspend(() => store.rows(tenantId, executionId)).pipe(
     Stream.map((rows) =>
@@ -335,17 +340,19 @@ const storedChanges = Effect.fnUntraced(function* (
     ),
     Stream.flatMap((chunk) => Stream.fromIterable(chunk))
   )
-  return Stream.unwrap(Effect.as(caughtUp(tenantId), messages).pipe(Effect.provideContext(context)))
+  return Stream.unwrap(Effect.as(reached, messages).pipe(Effect.provideContext(context)))
 })
 
 const makeTraceFeed = Effect.gen(function* () {
-  const context = yield* Effect.context<EventLog | TraceStore | ProjectionProgress>()
+  const context = yield* Effect.context<EventLog | Heads | TraceStore | ProjectionProgress>()
   const live = yield* LiveFeed
-  const sources = { readers: live.readers, heads: yield* Heads, keys: yield* Keys }
+  const heads = yield* Heads
+  const log = yield* EventLog
+  const sources = { log, readers: live.readers, heads, keys: yield* Keys }
   const store = yield* TraceStore
   const projection = yield* ProjectionProgress
   const feeds = yield* RcMap.make({
-    lookup: (partition: number) => openFeed({ topic: "traces", partition }, new PartitionFeed()),
+    lookup: (partition: number) => openFeed(heads, "traces", partition, new PartitionFeed()),
     idleTimeToLive: IDLE_TIME
   })
   const channels = yield* RcMap.make({ lookup: makeChannel(feeds) })
@@ -356,11 +363,12 @@ const makeTraceFeed = Effect.gen(function* () {
     const { final: deduplicate } = projection.of(tenantId)
     const known = yield* store.facts(tenantId, executionId, { kind: "execution" }, deduplicate)
     if (known.length === 0) return yield* new ExecutionUnknown()
-    const channel = yield* RcMap.get(channels, `${tenantId}${SEPARATOR}${executionId}`)
+    const { channel, feed } = yield* RcMap.get(channels, `${tenantId}${SEPARATOR}${executionId}`)
     if (channel.isBroken) return yield* notInTime(new Error("the feed of the execution has a gap"))
     return yield* openStream<LiveMessage, never>(sources, subscription, {
       chain: "traces",
       stream: "execution",
+      feed,
       join: (subscriber) => channel.subscribers.add(subscriber),
       leave: (subscriber) => channel.subscribers.delete(subscriber),
       replay: (after, head) =>

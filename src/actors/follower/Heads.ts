@@ -3,7 +3,7 @@
  * serving. What verification expects is the last record of the chain's own topic, see ChainEnds.
  */
 import { Context, type Effect } from "effect"
-import type { ChainKey, Head } from "../../domain/chain/Chains.ts"
+import type { Chain, ChainKey, Head } from "../../domain/chain/Chains.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 
 export class Heads extends Context.Service<
@@ -16,6 +16,16 @@ export class Heads extends Context.Service<
     head(tenantId: string): Effect.Effect<Head | undefined, LogUnavailable>
     /** The same for the tenant's chain of trace facts. */
     traceHead(tenantId: string): Effect.Effect<Head | undefined, LogUnavailable>
+    /**
+     * Offset after the last record of the chain's topic that the heads known here stand for; 0 while
+     * nothing is known.
+     */
+    written(chain: Chain, partition: number): Effect.Effect<number>
+    /**
+     * The tenant's head, as soon as the heads known here stand for all before this offset of the
+     * chain's topic, and this one has come to this sequence number.
+     */
+    reached(key: ChainKey, offset: number, sequenceNumber: number): Effect.Effect<Head | undefined>
     /** The name of the tree of every chain, as far as this process has heard. */
     readonly trees: Effect.Effect<ReadonlyArray<string>>
   }

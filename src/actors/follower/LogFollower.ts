@@ -3,23 +3,27 @@
  * keeps the little of it that an API process answers from. One loop, one reader; the services below
  * read the result. Owns nothing that another process couldn't rebuild from the same topics.
  */
-import { Context, Deferred, Effect, Layer, Schedule } from "effect"
-import { chainOfTree, type Head, treeNameOf } from "../../domain/chain/Chains.ts"
+import { Context, Deferred, Effect, Layer, Metric, Schedule } from "effect"
+import { type Chain, chainOfTree, type Head, treeNameOf } from "../../domain/chain/Chains.ts"
 import { readCheckpoint } from "../../domain/chain/Checkpoint.ts"
 import { defined } from "../../domain/Defined.ts"
 import { reasonOf } from "../../domain/json/RecordFields.ts"
+import { gaugeOf } from "../../domain/metrics/Metrics.ts"
 import { ownCopy } from "../../domain/OwnBytes.ts"
-import { noProgress, type Progress, readProgress } from "../../domain/records/Progress.ts"
+import { noProgress, type Progress, progressIn } from "../../domain/records/Progress.ts"
 import { type Receipt, readReceipt, readVerdict } from "../../domain/records/Receipt.ts"
 import { ATTEMPT_HEADER, KIND_HEADER, RECEIPT_HEADER } from "../../domain/records/RecordHeaders.ts"
 import {
+  APPLIED_KEY,
   HAND_OVER_PREFIX,
   HEAD_PREFIX,
+  readApplied,
   readTreeSigner,
   SIGNER_KEY,
   TRACE_HEAD_PREFIX
 } from "../../domain/records/StateRecords.ts"
 import type { TopicKind } from "../../domain/records/Topics.ts"
+import type { Placement } from "../../domain/registry/Placement.ts"
 import { checkNotOlder, type Registry } from "../../domain/registry/Registry.ts"
 import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
@@ -29,6 +33,7 @@ import {
   type LogReader,
   type LogRecord,
   LogUnavailable,
+  type NewRecord,
   OffsetOutOfRange,
   type Position
 } from "../../ports/EventLog.ts"
@@ -66,6 +71,8 @@ class LogState {
   readonly progress: Array<Progress>
   readonly heads = new Map<string, Head>()
   readonly traceHeads = new Map<string, Head>()
+  /** Per partition: offsets after the last records that these heads stand for. */
+  readonly written: Array<Readonly<Record<Chain, number>>>
   /** Notes with which keys have handed trees over, by `handOverName`. */
   readonly handOvers = new Map<string, string>()
   /** vkey of the key that signs the trees, by partition. */
@@ -80,26 +87,45 @@ class LogState {
   /** Requests that wait until what was decided is visible. */
   visibleWaits = 0
   readonly registry = new RegistryTable()
+  readonly #placement: Placement
   /** Why this process does not follow the log right now. */
   interrupted: string | undefined
   #receiptBytes = 0
 
-  constructor(partitions: number) {
-    this.progress = Array.from({ length: partitions }, (_, partition) => noProgress(partition))
-    this.evictedBelow = Array.from({ length: partitions }, () => 0)
-    this.#progressNext = Array.from({ length: partitions }, () => 0)
+  constructor(placement: Placement) {
+    this.#placement = placement
+    const all = Array.from({ length: placement.partitions }, (_, partition) => partition)
+    this.progress = all.map(noProgress)
+    this.written = all.map(() => ({ events: 0, traces: 0 }))
+    this.evictedBelow = all.map(() => 0)
+    this.#progressNext = all.map(() => 0)
+  }
+
+  /** Partitions that were added are followed from their first record on. */
+  grow(partitions: number): void {
+    for (let partition = this.progress.length; partition < partitions; partition++) {
+      this.progress.push(noProgress(partition))
+      this.written.push({ events: 0, traces: 0 })
+      this.evictedBelow.push(0)
+      this.#progressNext.push(0)
+      for (const topic of ["progress", "state", "receipts"] as const) {
+        this.positions.set(`${topic}/${partition}`, { topic, partition, offset: 0 })
+      }
+    }
   }
 
   /** Progress that this process has published, before it comes back from the topic. */
-  takePublished(partition: number, value: Buffer, offset: number): void {
-    this.#takeProgress(partition, value, offset)
+  takePublished(record: Pick<NewRecord, "partition" | "key" | "value">, offset: number): void {
+    // Its projection may know of a new partition before this process does.
+    if (record.partition >= this.progress.length) return
+    this.#takeProgress(record.partition, record, offset)
     this.#resumeWaits()
   }
 
   /** An older one, which comes back from the topic, changes nothing. */
-  #takeProgress(partition: number, value: Buffer, offset: number): void {
+  #takeProgress(partition: number, record: Parameters<typeof progressIn>[1], offset: number): void {
     if (offset < this.#progressNext[partition]!) return
-    this.progress[partition] = readProgress(partition, value)
+    this.progress[partition] = progressIn(partition, record) ?? this.progress[partition]!
     this.#progressNext[partition] = offset + 1
   }
 
@@ -154,8 +180,7 @@ class LogState {
       case "receipts":
         return this.#takeReceipt(partition, record)
       case "progress":
-        if (record.value !== null) this.#takeProgress(partition, record.value, record.offset)
-        return
+        return this.#takeProgress(partition, record, record.offset)
       case "state":
         return this.#takeState(partition, record)
       case "registry": {
@@ -163,6 +188,7 @@ class LogState {
         if (change === undefined) return
         checkNotOlder(this.registry, change)
         this.registry.take([change])
+        this.#placement.take(change)
       }
     }
   }
@@ -184,6 +210,12 @@ class LogState {
       else this.handOvers.set(name, readCheckpoint(record.value).note)
     } else if (key === SIGNER_KEY && record.value !== null) {
       this.signers.set(partition, readTreeSigner(record.value).vkey)
+    } else if (key === APPLIED_KEY) {
+      const applied = record.value === null ? undefined : readApplied(record.value)
+      this.written[partition] = {
+        events: applied?.events_next ?? 0,
+        traces: applied?.traces_next ?? 0
+      }
     }
   }
 
@@ -284,18 +316,24 @@ const moveToStart = Effect.fnUntraced(function* (logState: LogState) {
   }
 })
 
+const following = gaugeOf("alk_follower_following")
+
 /** Follows again after each failure; meanwhile `interrupted` says why it does not. */
 const followForEver = (logState: LogState, reader: LogReader) =>
   Effect.gen(function* () {
     const fetched = yield* reader.fetch([...logState.positions.values()], FETCH_LIMITS)
     logState.interrupted = undefined
+    yield* Metric.update(following, 1)
     yield* reportMalformed(logState.take(fetched))
   }).pipe(
     Effect.forever,
     Effect.catchDefect((defect) => Effect.fail(defect)),
     Effect.tapError((error) => {
       logState.interrupted = String(error)
-      return Effect.logWarning("following the log is interrupted", { error: String(error) })
+      return Effect.andThen(
+        Metric.update(following, 0),
+        Effect.logWarning("following the log is interrupted", { error: String(error) })
+      )
     }),
     Effect.catchIf(isOutOfRange, () => moveToStart(logState)),
     Effect.retry(Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("2 seconds")])),
@@ -429,20 +467,49 @@ const makeBarrier =
       })
     )
 
+const makeHeads = (
+  logState: LogState,
+  log: EventLog["Service"],
+  barrier: Barrier
+): Heads["Service"] => {
+  const { heads, traceHeads } = logState
+  const writtenOf = (chain: Chain, partition: number) => logState.written[partition]?.[chain] ?? 0
+  const headIn = (all: ReadonlyMap<string, Head>) => (tenantId: string) =>
+    Effect.map(barrier(["state"], log.partitionOf(tenantId)), () => all.get(tenantId))
+  return Heads.of({
+    head: headIn(heads),
+    traceHead: headIn(traceHeads),
+    written: (chain, partition) => Effect.sync(() => writtenOf(chain, partition)),
+    reached: ({ chain, tenantId }, offset, sequenceNumber) => {
+      const all = chain === "events" ? heads : traceHeads
+      const partition = log.partitionOf(tenantId)
+      const isReached = () =>
+        writtenOf(chain, partition) >= offset
+        && (all.get(tenantId)?.sequence_number ?? 0) >= sequenceNumber
+      return Effect.map(logState.until(isReached), () => all.get(tenantId))
+    },
+    trees: Effect.sync(() => [
+      ...heads.keys(),
+      ...[...traceHeads.keys()].map((tenantId) => treeNameOf(tenantId, "traces"))
+    ])
+  })
+}
+
 const make = Effect.gen(function* () {
   const log = yield* EventLog
   const store = yield* EventStore
   const reader = yield* log.reader
-  const logState = new LogState(log.partitions)
-  yield* log.onAppended("progress", ({ partition, value }, offset) => {
-    if (value !== null) logState.takePublished(partition, Buffer.from(value), offset)
-  })
+  const placement = yield* log.placement
+  const logState = new LogState(placement)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => placement.onGrown((partitions) => logState.grow(partitions))),
+    (stop) => Effect.sync(stop)
+  )
+  yield* log.onAppended("progress", (record, offset) => logState.takePublished(record, offset))
   yield* startPositions(logState, reader)
   yield* Effect.forkScoped(followForEver(logState, reader))
   const partitionOfTree = (tree: string) => log.partitionOf(chainOfTree(tree).tenantId)
   const barrier = makeBarrier(logState, log)
-  const headIn = (heads: ReadonlyMap<string, Head>) => (tenantId: string) =>
-    Effect.map(barrier(["state"], log.partitionOf(tenantId)), () => heads.get(tenantId))
   return Context.empty().pipe(
     Context.add(
       ProjectionProgress,
@@ -479,17 +546,7 @@ const make = Effect.gen(function* () {
       })
     ),
     Context.add(Receipts, makeReceipts(logState, log, store, barrier)),
-    Context.add(
-      Heads,
-      Heads.of({
-        head: headIn(logState.heads),
-        traceHead: headIn(logState.traceHeads),
-        trees: Effect.sync(() => [
-          ...logState.heads.keys(),
-          ...[...logState.traceHeads.keys()].map((tenantId) => treeNameOf(tenantId, "traces"))
-        ])
-      })
-    ),
+    Context.add(Heads, makeHeads(logState, log, barrier)),
     Context.add(
       RegistryView,
       RegistryView.of({

@@ -5,6 +5,7 @@
  */
 import { Effect, Metric } from "effect"
 import { RecordUnreadable, reasonOf } from "../../domain/json/RecordFields.ts"
+import { counterOf } from "../../domain/metrics/Metrics.ts"
 import type { TopicKind } from "../../domain/records/Topics.ts"
 import type { EventLog, LogReader, LogRecord, Position } from "../../ports/EventLog.ts"
 import { type Partition, scan } from "./PartitionScan.ts"
@@ -12,10 +13,7 @@ import { type Partition, scan } from "./PartitionScan.ts"
 /** Lines for the records of one fetch at most: the rest is only counted. */
 const LINES_MAX = 20
 
-export const malformedRecords = Metric.counter("alk_records_malformed_total", {
-  description: "Records that could not be read and were passed over, per topic and process",
-  incremental: true
-})
+export const malformedRecords = counterOf("alk_records_malformed_total")
 
 export interface Malformed {
   readonly topic: TopicKind

@@ -5,6 +5,7 @@
  */
 import { Effect, Metric } from "effect"
 import { sha256Hex } from "../../domain/Identifiers.ts"
+import { counterOf } from "../../domain/metrics/Metrics.ts"
 import { EventLog, type LogReader, type LogRecord, type Position } from "../../ports/EventLog.ts"
 import type { Denied, DeniedRows, StoredRecord, TopicRows } from "../../ports/TopicRows.ts"
 import { type Partition, scan } from "../log/PartitionScan.ts"
@@ -13,10 +14,7 @@ import { type Partition, scan } from "../log/PartitionScan.ts"
 const WINDOW_OFFSETS_MAX = 5_000
 const WINDOW_GROWTH = 50
 
-export const rowsSetAside = Metric.counter("alk_rows_set_aside_total", {
-  description: "Rows of the store that the topic denied and that were set aside, per table",
-  incremental: true
-})
+export const rowsSetAside = counterOf("alk_rows_set_aside_total")
 
 export interface Confirmed {
   /** Where to read on. */
@@ -40,7 +38,21 @@ interface LastConfirmed {
   readonly alone: boolean
 }
 
-/** Digests of the rows that are what the topic's records have become. */
+/** In every record whose details the topic has forgotten; others may hold it too. */
+const FORGOTTEN_MARK = Buffer.from('"erased_at":"')
+
+/** True for a row that is what a record has become. */
+export const isRowOf = (record: Buffer, { body, digest }: StoredRecord, isOf: IsRecord): boolean =>
+  digest === sha256Hex(record) || (body !== undefined && isOf(record.toString(), body))
+
+/** Which records of a window confirm a row. */
+interface ConfirmedWindow {
+  /** By offset the digests of the rows that are what the topic's records have become. */
+  readonly found: Map<number, ReadonlyArray<string>>
+  /** By offset the records that confirm no row, and may have forgotten what a row still has. */
+  readonly forgotten: ReadonlyMap<number, Buffer>
+}
+
 const confirmedIn = Effect.fnUntraced(function* (
   reader: LogReader,
   position: Position,
@@ -49,21 +61,41 @@ const confirmedIn = Effect.fnUntraced(function* (
   isOf: IsRecord
 ) {
   const found = new Map<number, ReadonlyArray<string>>()
+  const forgotten = new Map<number, Buffer>()
   const take = ({ offset, value }: LogRecord) => {
     const rows = stored.get(offset)
     if (rows === undefined) return
-    const text = value ?? Buffer.alloc(0)
-    const digest = sha256Hex(text)
-    const own = rows.filter(
-      ({ body, digest: known }) =>
-        known === digest || (body !== undefined && isOf(text.toString(), body))
-    )
-    if (own.length === 0) return
-    const digests = own.map(({ digest: known }) => known)
-    found.set(offset, digests)
+    const record = value ?? Buffer.alloc(0)
+    const own = rows.filter((row) => isRowOf(record, row, isOf))
+    if (own.length > 0) {
+      found.set(
+        offset,
+        own.map(({ digest }) => digest)
+      )
+    } else if (record.includes(FORGOTTEN_MARK)) forgotten.set(offset, Buffer.from(record))
   }
   yield* scan(reader, position, below, (records) => records.forEach(take))
-  return found
+  return { found, forgotten } satisfies ConfirmedWindow
+})
+
+/**
+ * The highest offset of which the topic confirms a row, with the digests. A row whose record has
+ * forgotten what the row still has is read whole: there are such only until the store has erased it.
+ */
+const highestConfirmed = Effect.fnUntraced(function* (
+  { found, forgotten }: ConfirmedWindow,
+  partition: number,
+  rows: TopicRows,
+  isOf: IsRecord
+) {
+  const highest = Math.max(-1, ...found.keys())
+  const above = [...forgotten].filter(([offset]) => offset > highest)
+  for (const [offset, record] of above.sort(([left], [right]) => right - left)) {
+    const whole = yield* rows.rows(partition, offset, offset + 1, true)
+    const own = whole.filter((row) => isRowOf(record, row, isOf))
+    if (own.length > 0) return { offset, confirmed: own.map(({ digest }) => digest) }
+  }
+  return highest === -1 ? undefined : { offset: highest, confirmed: found.get(highest)! }
 })
 
 /** Walk down from the topic's end, or the highest row, to the first row that the topic confirms. */
@@ -77,20 +109,19 @@ const lastConfirmed = Effect.fnUntraced(function* (
 ) {
   let highest: number | undefined =
     top < bounds.end ? top : yield* rows.highest(partition.partition, bounds.end)
-  for (let window = 1; ; window = Math.min(WINDOW_OFFSETS_MAX, window * WINDOW_GROWTH)) {
+  for (let offsets = 1; ; offsets = Math.min(WINDOW_OFFSETS_MAX, offsets * WINDOW_GROWTH)) {
     if (highest === undefined || highest < bounds.start) return undefined
-    const from = Math.max(bounds.start, highest + 1 - window)
+    const from = Math.max(bounds.start, highest + 1 - offsets)
     const stored = Map.groupBy(
       yield* rows.rows(partition.partition, from, highest + 1),
       ({ offset }) => offset
     )
     const position = { ...partition, offset: from }
-    const found = yield* confirmedIn(reader, position, highest + 1, stored, isOf)
-    if (found.size > 0) {
-      const offset = Math.max(...found.keys())
-      const confirmed = found.get(offset)!
-      const alone = stored.get(offset)!.length === confirmed.length
-      return { offset, confirmed, alone } satisfies LastConfirmed
+    const window = yield* confirmedIn(reader, position, highest + 1, stored, isOf)
+    const last = yield* highestConfirmed(window, partition.partition, rows, isOf)
+    if (last !== undefined) {
+      const alone = stored.get(last.offset)!.length === last.confirmed.length
+      return { ...last, alone } satisfies LastConfirmed
     }
     highest = yield* rows.highest(partition.partition, from)
   }

@@ -21,7 +21,8 @@ import {
   erasedTogether,
   isEventOf
 } from "./ProjectionErasure.ts"
-import type { Links } from "./ProjectionLinks.ts"
+import type { ChainLinks, Links } from "./ProjectionLinks.ts"
+import { isGone, type RemovedChains } from "./RemovedChains.ts"
 
 interface Rows {
   /** In order, cut before each event that erases another one. */
@@ -29,10 +30,11 @@ interface Rows {
   readonly conflicts: Array<ConflictRow>
 }
 
-/** Adds a record to the rows, unless it is not shown: then says why. */
+/** Adds a record to the rows, unless it was removed, or is not shown: then says why. */
 const addLinked = (
   into: Rows,
   links: Links,
+  removed: RemovedChains,
   partition: number,
   record: LogRecord,
   link: ChainLink | undefined
@@ -41,6 +43,10 @@ const addLinked = (
   if (link === undefined) return "unreadable"
   const reason = refusalOf(link, tenantId, links.get(tenantId))
   if (reason !== undefined) return reason
+  if (link.sequenceNumber <= removed(tenantId, "events")) {
+    links.set(tenantId, link)
+    return undefined
+  }
   try {
     const body = bodyOf(record)
     const erased = erasedTargetsOf(body)
@@ -53,10 +59,15 @@ const addLinked = (
   return undefined
 }
 
-const takeEvent = (into: Rows, links: Links, partition: number, record: LogRecord): void => {
+const takeEvent = (
+  into: Rows,
+  { events: links, removed }: ChainLinks,
+  partition: number,
+  record: LogRecord
+): void => {
   const link = record.value === null ? undefined : linkOf(record.value)
-  const reason = addLinked(into, links, partition, record, link)
-  if (reason === undefined) return
+  const reason = addLinked(into, links, removed, partition, record, link)
+  if (reason === undefined || isGone(removed, tenantOf(record))) return
   into.conflicts.push(conflictRow(partition, record, reason, link?.sequenceNumber))
 }
 
@@ -72,7 +83,7 @@ const insertEvents = Effect.fnUntraced(function* ({ conflicts, events }: Rows) {
 export const projectedEvents: ProjectedTopic = {
   topic: "events",
   isRecord: isEventOf,
-  begin: ({ events: links }) => {
+  begin: (links) => {
     const rows: Rows = { events: [], conflicts: [] }
     return {
       take: (partition, record) => takeEvent(rows, links, partition, record),

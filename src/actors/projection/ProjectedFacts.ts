@@ -20,7 +20,8 @@ import {
   tenantOf
 } from "./ProjectedTopic.ts"
 import { type ErasedExecution, isFactOf } from "./ProjectionErasure.ts"
-import type { Links } from "./ProjectionLinks.ts"
+import type { ChainLinks, Links } from "./ProjectionLinks.ts"
+import { isGone } from "./RemovedChains.ts"
 
 interface Rows {
   /** In order, cut before each fact that erases an execution. */
@@ -63,17 +64,24 @@ const readFact = (links: Links, record: LogRecord) => {
 }
 
 /** A fact that does not link is kept apart, and verification reports it. */
-const takeFact = (into: Rows, links: Links, partition: number, record: LogRecord): void => {
+const takeFact = (
+  into: Rows,
+  { removed, traces: links }: ChainLinks,
+  partition: number,
+  record: LogRecord
+): void => {
   const { offset } = record
   const tenantId = tenantOf(record)
   const read = readFact(links, record)
   if (read.fact === undefined) {
     const { reason, sequenceNumber } = read
+    if (isGone(removed, tenantId)) return
     into.conflicts.push(conflictRow(partition, record, reason, sequenceNumber))
     return
   }
   const { body, fact, link } = read
   links.set(tenantId, link)
+  if (link.sequenceNumber <= removed(tenantId, "traces")) return
   const erase: ErasedExecution | undefined =
     fact.type === "execution.erased"
       ? {
@@ -101,7 +109,7 @@ const insertFacts = Effect.fnUntraced(function* ({ conflicts, facts }: Rows) {
 export const projectedFacts: ProjectedTopic = {
   topic: "traces",
   isRecord: isFactOf,
-  begin: ({ traces: links }) => {
+  begin: (links) => {
     const rows: Rows = { facts: [], conflicts: [] }
     return {
       take: (partition, record) => takeFact(rows, links, partition, record),

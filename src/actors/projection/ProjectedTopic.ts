@@ -5,6 +5,7 @@
 import { Clock, Effect, Metric } from "effect"
 import type { ChainLink } from "../../domain/chain/ChainLink.ts"
 import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import { histogramOf } from "../../domain/metrics/Metrics.ts"
 import type { CheckpointStore } from "../../ports/CheckpointStore.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 import {
@@ -35,14 +36,8 @@ export interface ProjectedTopic {
   readonly begin: (links: ChainLinks) => ProjectedBatch
 }
 
-const flushRows = Metric.histogram("alk_projection_flush_rows", {
-  description: "Rows in one insert of the projection",
-  boundaries: [1, 10, 100, 1_000, 5_000, 10_000, 25_000, 50_000]
-})
-const flushSeconds = Metric.histogram("alk_projection_flush_duration_seconds", {
-  description: "Time of one insert of the projection",
-  boundaries: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
-})
+const flushRows = histogramOf("alk_projection_flush_rows")
+const flushSeconds = histogramOf("alk_projection_flush_duration_seconds")
 
 /**
  * Rows that are stored once something before them was erased. In this order nothing is lost when
@@ -140,7 +135,7 @@ export const measured = Effect.fnUntraced(function* <E, R>(
   insert: Effect.Effect<void, E, R>
 ) {
   const started = yield* Clock.currentTimeMillis
-  yield* insert
+  yield* Effect.withSpan(insert, "projection.insert", { attributes: { rows } })
   if (rows === 0) return
   yield* Metric.update(flushRows, rows)
   yield* Metric.update(flushSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)

@@ -3,8 +3,9 @@
  * and in offset order, into the store, and says on `alk.progress` how far it has come. Decides
  * nothing; rows that the topic does not confirm are set aside and built again.
  */
-import { Clock, Effect, Fiber, Metric, Ref, Schedule, Schema, Stream } from "effect"
-import { noProgress, type Progress, readProgress } from "../../domain/records/Progress.ts"
+import { Clock, Effect, Fiber, Metric, Ref, Schedule, Schema, Semaphore, Stream } from "effect"
+import { counterOf, gaugeOf } from "../../domain/metrics/Metrics.ts"
+import { noProgress, type Progress, progressIn } from "../../domain/records/Progress.ts"
 import {
   type Assignment,
   EventLog,
@@ -19,12 +20,15 @@ import { TraceStore } from "../../ports/TraceStore.ts"
 import { type Malformed, reportMalformed, takeAll, takeEach } from "../log/Malformed.ts"
 import { repairCheckpoints } from "./CheckpointRepair.ts"
 import { confirm } from "./Confirmation.ts"
+import { type MendedView, mendOnRequest } from "./Mending.ts"
 import { checkpointRowIfAny, projectedCheckpoints } from "./ProjectedCheckpoints.ts"
 import { projectedEvents } from "./ProjectedEvents.ts"
 import { projectedFacts } from "./ProjectedFacts.ts"
 import { projectedReceipts } from "./ProjectedReceipts.ts"
 import type { ProjectedBatch, ProjectedTopic } from "./ProjectedTopic.ts"
 import { type ChainLinks, learnLinks, makeLinks } from "./ProjectionLinks.ts"
+import { watchRequests } from "./RebuildRequests.ts"
+import { makeRemovedChains } from "./RemovedChains.ts"
 import { careForStore } from "./StoreCare.ts"
 
 export const PROJECTION_GROUP = "projection"
@@ -50,9 +54,7 @@ export interface ProjectionSettings {
   readonly settleMs: number
 }
 
-export const projectionLag = Metric.gauge("alk_projection_lag_records", {
-  description: "Records of alk.events that are committed but not queryable yet, per partition"
-})
+export const projectionLag = gaugeOf("alk_projection_lag_records")
 
 /** Another projection may have taken the partitions over while this process was away. */
 class AssignmentStale extends Schema.TaggedError<AssignmentStale>()("AssignmentStale", {
@@ -80,7 +82,11 @@ interface View {
   fetchNext: Next
   /** While rebuilding: the view may be shown once these offsets are reached. */
   readonly caughtUpAt: { readonly events: number; readonly traces: number }
+  /** What this process has shown of its partitions: the next offset of `events` by partition. */
+  readonly reached: Reached
 }
+
+type Reached = Map<number, number>
 
 type Views = Map<number, View>
 
@@ -99,11 +105,42 @@ const publish = (appender: LogAppender, views: ReadonlyArray<Pick<View, "progres
 const lastProgress = (log: EventLog["Service"], reader: LogReader, partition: number) =>
   Effect.gen(function* () {
     let last = noProgress(partition)
-    yield* takeAll(log, reader, { topic: "progress", partition }, ({ value }) => {
-      if (value !== null) last = readProgress(partition, value)
+    yield* takeAll(log, reader, { topic: "progress", partition }, (record) => {
+      last = progressIn(partition, record) ?? last
     })
     return last
   })
+
+/** From where on rows may be there twice, as far as one of them says so. */
+const doubtedFrom = (
+  progress: ReadonlyArray<Progress>,
+  from: "duplicates_from" | "trace_duplicates_from"
+): number => {
+  const doubtful = progress.filter(({ final }) => final)
+  return doubtful.length === 0 ? 0 : Math.min(...doubtful.map((one) => one[from]))
+}
+
+/**
+ * The progress of before: what is published, which another process may have done meanwhile, and what
+ * this one could not publish.
+ */
+const progressBefore = Effect.fnUntraced(function* (
+  log: EventLog["Service"],
+  reader: LogReader,
+  partition: number,
+  own: Progress | undefined
+) {
+  const last = yield* lastProgress(log, reader, partition)
+  if (own === undefined) return last
+  const both = [last, own]
+  return {
+    ...last,
+    rebuilding: both.some(({ rebuilding }) => rebuilding),
+    final: both.some(({ final }) => final),
+    duplicates_from: doubtedFrom(both, "duplicates_from"),
+    trace_duplicates_from: doubtedFrom(both, "trace_duplicates_from")
+  }
+})
 
 /**
  * How far the store is confirmed by the topics; what a topic denies is set aside. What is
@@ -114,11 +151,12 @@ const recover = Effect.fnUntraced(function* (
   reader: LogReader,
   appender: LogAppender,
   partition: number,
-  published: Map<number, Progress>
+  published: Map<number, Progress>,
+  reached: Reached
 ) {
   const log = yield* EventLog
   const stored = yield* StoredTopics
-  const before = published.get(partition) ?? (yield* lastProgress(log, reader, partition))
+  const before = yield* progressBefore(log, reader, partition, published.get(partition))
   const announce = Effect.suspend(() => {
     const progress = { ...before, partition, rebuilding: true }
     published.set(partition, progress)
@@ -151,7 +189,8 @@ const recover = Effect.fnUntraced(function* (
       : traces.next,
     rebuilding: events.next < caughtUpAt.events || traces.next < caughtUpAt.traces
   }
-  return { partition, progress, fetchNext: progress, caughtUpAt } satisfies View
+  reached.set(partition, events.next)
+  return { partition, progress, fetchNext: progress, caughtUpAt, reached } satisfies View
 })
 
 /** What requests wait for is shown first. Receipts are known from their topic until they follow. */
@@ -196,6 +235,7 @@ const publishProgress = Effect.fnUntraced(function* (
       progress.rebuilding && (progress.events_next < events || progress.traces_next < traces)
     view.progress = { ...progress, rebuilding }
     if (topic !== "events") continue
+    view.reached.set(partition, nextOffset)
     const lag = Metric.withAttributes(projectionLag, { partition: String(partition) })
     yield* Metric.update(lag, Math.max(0, stableEnd - nextOffset))
   }
@@ -269,6 +309,9 @@ const projectReceipts = Effect.fnUntraced(function* (work: Work) {
   yield* show(work, late.fetched, [projectedReceipts], batches)
 })
 
+const publishOwn = (assignment: Assignment, appender: LogAppender, view: View) =>
+  Effect.andThen(stillOwned(assignment), publish(appender, [view]))
+
 /**
  * Once every insert of unknown outcome must have ended: stop merging on reads, if nothing is there
  * twice.
@@ -285,7 +328,8 @@ const settle = Effect.fnUntraced(
     yield* Effect.sleep(settings.settleMs)
     const { duplicates_from, final, trace_duplicates_from } = view.progress
     const { partition } = view
-    if (!final) return
+    // What could not be published is published again.
+    if (!final) return yield* publishOwn(assignment, appender, view)
     yield* store.eraseAgain(partition, duplicates_from)
     const events = yield* store.hasDuplicates(partition, duplicates_from)
     const facts = yield* traceStore.hasDuplicates(partition, trace_duplicates_from)
@@ -299,10 +343,24 @@ const settle = Effect.fnUntraced(
     }
     yield* stillOwned(assignment)
     view.progress = { ...view.progress, final: false }
-    yield* publish(appender, [view])
+    yield* publishOwn(assignment, appender, view)
   },
   Effect.retry(Schedule.spaced("30 seconds"))
 )
+
+/** What mending needs of a view. */
+const mendedView = (assignment: Assignment, appender: LogAppender, view: View): MendedView => ({
+  partition: view.partition,
+  topics: projectedTopics,
+  shown: (topic) => view.progress[`${topic}_next`],
+  doubt: Effect.suspend(() => {
+    view.progress = { ...view.progress, final: true, duplicates_from: 0, trace_duplicates_from: 0 }
+    return publishOwn(assignment, appender, view)
+  }),
+  stillOwned: stillOwned(assignment),
+  say: (key, value) =>
+    appender.append([{ topic: "progress", partition: view.partition, key, value }])
+})
 
 /** At the start and every hour: checkpoints that the store has lost come back. */
 const repairing = Effect.fnUntraced(function* (view: View) {
@@ -343,26 +401,40 @@ const follow = Effect.fnUntraced(function* (
   assignment: Assignment,
   previous: Map<number, Progress>,
   settings: ProjectionSettings,
-  running: Ref.Ref<ReadonlySet<number>>
+  running: Ref.Ref<ReadonlySet<number>>,
+  reached: Reached
 ) {
   const { partitions } = assignment
   const log = yield* EventLog
   const reader = yield* log.reader
   const appender = yield* log.appender
   const views: Views = new Map()
-  const links: ChainLinks = { events: makeLinks(), traces: makeLinks() }
   const side = yield* log.reader
+  const watched = yield* watchRequests(partitions)
+  const oneAtATime = Semaphore.makeUnsafe(1)
   for (const partition of partitions) {
-    const view = yield* recover(assignment, reader, appender, partition, previous)
+    const view = yield* recover(assignment, reader, appender, partition, previous, reached)
     views.set(partition, view)
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         previous.set(partition, view.progress)
       })
     )
-    yield* Effect.forkScoped(settle(assignment, appender, view, settings))
+    const settled = settle(assignment, appender, view, settings)
+    const mending = mendOnRequest(
+      mendedView(assignment, appender, view),
+      watched.get(partition)!,
+      oneAtATime
+    )
+    yield* Effect.forkScoped(
+      Effect.andThen(settled, Effect.forever(Effect.andThen(mending, settled)))
+    )
     yield* Effect.forkScoped(repairing(view))
   }
+  // Rows that were gone when the position was found are named in the registry by now.
+  const removed = yield* makeRemovedChains(side)
+  const links: ChainLinks = { events: makeLinks(), traces: makeLinks(), removed }
+  const work: Work = { assignment, appender, views, links, side, late: noReceipts(links) }
   if (partitions.includes(FIRST_PARTITION)) yield* Effect.forkScoped(careForStore)
   yield* stillOwned(assignment)
   yield* publish(appender, [...views.values()])
@@ -372,7 +444,6 @@ const follow = Effect.fnUntraced(function* (
   const fetch = Effect.suspend(() =>
     reader.fetch(positionsOf(views), { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES })
   )
-  const work: Work = { assignment, appender, views, links, side, late: noReceipts(links) }
   let pending = yield* Effect.forkScoped(fetch)
   for (;;) {
     const fetched = yield* Fiber.join(pending)
@@ -386,8 +457,11 @@ const follow = Effect.fnUntraced(function* (
 
 export interface ProjectionStatus {
   readonly running: Effect.Effect<ReadonlySet<number>>
+  /** The next event that is not shown yet, by assigned partition. */
+  readonly reached: () => ReadonlyMap<number, number>
 }
 
+const restarts = counterOf("alk_projection_restarts_total")
 const backOff = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("2 seconds")])
 
 /** Follow the group's assignments and project them for as long as the scope is open. */
@@ -395,13 +469,23 @@ export const runProjection = Effect.fnUntraced(function* (settings: ProjectionSe
   const log = yield* EventLog
   const running = yield* Ref.make<ReadonlySet<number>>(new Set())
   const previous = new Map<number, Progress>()
+  const reached: Reached = new Map()
   const once = (assignment: Assignment) =>
-    follow(assignment, previous, settings, running).pipe(
+    Effect.suspend(() => {
+      const isAssigned = (partition: number) => assignment.partitions.includes(partition)
+      for (const known of [reached, previous]) {
+        for (const partition of known.keys()) if (!isAssigned(partition)) known.delete(partition)
+      }
+      return follow(assignment, previous, settings, running, reached)
+    }).pipe(
       Effect.ensuring(Ref.set(running, new Set())),
-      Effect.tapError((error) =>
-        Effect.logWarning("the projection starts over", { error: String(error) })
-      ),
       Effect.catchDefect((defect) => Effect.fail(defect)),
+      Effect.tapError((error) =>
+        Effect.andThen(
+          Metric.update(restarts, 1),
+          Effect.logWarning("the projection starts over", { error: String(error) })
+        )
+      ),
       Effect.retry(backOff)
     )
   yield* log.membership(PROJECTION_GROUP).pipe(
@@ -410,5 +494,5 @@ export const runProjection = Effect.fnUntraced(function* (settings: ProjectionSe
     Effect.retry(Schedule.spaced("1 second")),
     Effect.forkScoped
   )
-  return { running: Ref.get(running) } satisfies ProjectionStatus
+  return { running: Ref.get(running), reached: () => reached } satisfies ProjectionStatus
 })

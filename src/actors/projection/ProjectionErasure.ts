@@ -70,7 +70,8 @@ export const erasedTogether = (
     : undefined
 }
 
-const erasedRecord = (record: string, erasedAt: string): string | undefined => {
+/** What erasing leaves of a record; undefined for one that is no event. */
+export const erasedRecord = (record: string, erasedAt: string): string | undefined => {
   const event = parseEvent(record)
   try {
     return event && eraseEvent(event, erasedAt)
@@ -80,17 +81,34 @@ const erasedRecord = (record: string, erasedAt: string): string | undefined => {
   }
 }
 
-/** True if the stored event is the record, or what erasing leaves of it. */
-export const isEventOf = (record: string, stored: string): boolean => {
-  if (record === stored) return true
-  const erasedAt = parseEvent(stored)?.erased_at
-  return erasedAt !== undefined && erasedRecord(record, erasedAt) === stored
+const erasedFact = (record: string, erasedAt: string): string | undefined => {
+  const fact = parseFact(record)
+  return fact && eraseFact(fact, erasedAt)
 }
 
-/** The same for a fact. */
-export const isFactOf = (record: string, stored: string): boolean => {
-  if (record === stored) return true
-  const erasedAt = parseFact(stored)?.erased_at
-  const fact = parseFact(record)
-  return erasedAt !== undefined && fact !== undefined && eraseFact(fact, erasedAt) === stored
+/**
+ * True if one of the two is what erasing leaves of the other: the store is ahead of the topic, or the
+ * topic has forgotten what a store that is behind still has.
+ */
+const isErasureOf = (
+  record: string,
+  stored: string,
+  erasedAtOf: (text: string) => string | undefined,
+  erased: (text: string, erasedAt: string) => string | undefined
+): boolean => {
+  const inStore = erasedAtOf(stored)
+  if (inStore !== undefined) return erased(record, inStore) === stored
+  const onTopic = erasedAtOf(record)
+  return onTopic !== undefined && erased(stored, onTopic) === record
 }
+
+const eventErasedAt = (text: string) => parseEvent(text)?.erased_at
+const factErasedAt = (text: string) => parseFact(text)?.erased_at
+
+/** True if the stored event is the record, or what erasing leaves of it, or has yet to be erased. */
+export const isEventOf = (record: string, stored: string): boolean =>
+  record === stored || isErasureOf(record, stored, eventErasedAt, erasedRecord)
+
+/** The same for a fact. */
+export const isFactOf = (record: string, stored: string): boolean =>
+  record === stored || isErasureOf(record, stored, factErasedAt, erasedFact)

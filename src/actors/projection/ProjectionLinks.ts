@@ -12,6 +12,7 @@ import { EventStore } from "../../ports/EventStore.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { linkOfRecord } from "../log/ChainRecord.ts"
 import { scan } from "../log/PartitionScan.ts"
+import type { RemovedChains } from "./RemovedChains.ts"
 
 /** Tenants whose last link is remembered, so that the next one can be checked. */
 const LINKS_MAX = 100_000
@@ -23,7 +24,8 @@ export type Links = BoundedMap<ChainLink>
 
 export const makeLinks = (): Links => new BoundedMap(LINKS_MAX)
 
-export type ChainLinks = Readonly<Record<Chain, Links>>
+/** The links of both chains, and what of them is not to come back. */
+export type ChainLinks = Readonly<Record<Chain, Links>> & { readonly removed: RemovedChains }
 
 /** Tenants whose last event is asked for at a time. */
 const TENANTS_AT_ONCE = 1_000
@@ -59,9 +61,15 @@ const storedFact = Effect.fnUntraced(function* (tenantId: string) {
       }
 })
 
+/** The end of a chain before a record; without a link the record begins it. */
+interface Before {
+  readonly link: ChainLink | undefined
+}
+
 /**
  * The end of the chain before a record, if its topic holds the record's predecessor: that one, or
- * what follows it already if the record is an old one once more.
+ * what follows it already if the record is an old one once more. A record that is the first of its
+ * chain has none.
  */
 const predecessorOf = Effect.fnUntraced(function* (
   reader: LogReader,
@@ -72,25 +80,28 @@ const predecessorOf = Effect.fnUntraced(function* (
   const log = yield* EventLog
   const { start } = yield* log.bounds(topic, partition)
   let found: ChainLink | undefined
+  let isFirst = follows(next, undefined)
   let from = offset
   for (let end = offset; end > start && found === undefined; end -= STEP_OFFSETS) {
     from = Math.max(start, end - STEP_OFFSETS)
     yield* scan(reader, { topic, partition, offset: from }, end, (records) => {
       for (const record of records) {
         const link = linkOfRecord(topic, record)
-        if (link?.tenantId === next.tenantId && follows(next, link)) found ??= link
+        if (link?.tenantId !== next.tenantId) continue
+        if (follows(next, link)) found ??= link
+        if (follows(link, undefined)) isFirst = false
       }
     })
   }
   let last = found
-  if (last === undefined) return undefined
+  if (last === undefined) return isFirst ? ({ link: undefined } satisfies Before) : undefined
   yield* scan(reader, { topic, partition, offset: from }, offset, (records) => {
     for (const record of records) {
       const link = linkOfRecord(topic, record)
       if (link?.tenantId === next.tenantId && follows(link, last)) last = link
     }
   })
-  return last
+  return { link: last } satisfies Before
 })
 
 const chainOf = (topic: string): Chain | undefined =>
@@ -129,14 +140,15 @@ export const learnLinks = Effect.fnUntraced(function* (
         ? yield* predecessorOf(reader, { partition, topic: chain }, offset, link)
         : undefined
       if (before !== undefined) {
-        yield* Effect.logError("the store holds more of a chain than its topic does", {
+        // A late insert, whose rows are read again; or rows from outside, which verification finds.
+        yield* Effect.logWarning("the store is further in a chain than its topic was read", {
           tenantId,
           chain,
           stored: stored?.sequenceNumber,
-          expected: before.sequenceNumber
+          read: before.link?.sequenceNumber ?? 0
         })
       }
-      const last = before ?? stored
+      const last = before === undefined ? stored : before.link
       if (last !== undefined) links[chain].set(tenantId, last)
     }
   }

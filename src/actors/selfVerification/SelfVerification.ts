@@ -5,6 +5,7 @@
  */
 import { Clock, Effect, Metric, Ref, Schedule } from "effect"
 import { chainOfTree } from "../../domain/chain/Chains.ts"
+import { counterOf, gaugeOf } from "../../domain/metrics/Metrics.ts"
 import { BLOCK_EVENTS } from "../../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
@@ -39,6 +40,8 @@ export interface SliceReport {
     readonly reason: string
   }>
   readonly breaks_total: number
+  /** The beginning of the chain was removed up to here. */
+  readonly pruned?: { readonly up_to_sequence: number }
 }
 
 export type CheckSlice = (
@@ -145,10 +148,11 @@ export const afterSlice = (
   const isBroken = report.breaks_total > 0
   const broken = cursor.broken || isBroken
   const planned = slice.fromSequence + slice.events - 1
+  const pruned = report.pruned?.up_to_sequence ?? 0
   const reached =
     report.status === "incomplete"
       ? (report.last_sequence_number ?? slice.fromSequence - 1)
-      : Math.max(planned, report.last_sequence_number ?? 0)
+      : Math.max(planned, report.last_sequence_number ?? 0, pruned)
   if (slice.lane === "new") return { ...cursor, seen: Math.max(cursor.seen, reached), broken }
   const passEnd = cursor.passEnd ?? head
   const passBroken = cursor.passBroken || isBroken
@@ -163,21 +167,10 @@ export const afterSlice = (
   }
 }
 
-const verifiedEvents = Metric.counter("alk_self_verification_events_total", {
-  description: "Events that self-verification has recomputed.",
-  incremental: true
-})
-const breaksFound = Metric.counter("alk_self_verification_breaks_total", {
-  description: "Breaks that self-verification has found, each time it did.",
-  incremental: true
-})
-const brokenTenants = Metric.gauge("alk_self_verification_broken_tenants", {
-  description: "Chains with a break that no clean pass has followed."
-})
-const oldestPass = Metric.gauge("alk_self_verification_oldest_pass_timestamp_seconds", {
-  description:
-    "When the chain that waits longest was last gone through as a whole; 0 while one never was."
-})
+const verifiedEvents = counterOf("alk_self_verification_events_total")
+const breaksFound = counterOf("alk_self_verification_breaks_total")
+const brokenTenants = gaugeOf("alk_self_verification_broken_tenants")
+const oldestPass = gaugeOf("alk_self_verification_oldest_pass_timestamp_seconds")
 
 const showCursors = (cursors: ReadonlyMap<string, VerificationCursor>) => {
   const all = [...cursors.values()]

@@ -59,7 +59,12 @@ export const stateRecords = (
   changes: StateChanges,
   ends: LogEnds
 ): ReadonlyArray<StateRecord> => {
-  const records = [...headRecords("events", changes.heads, changes.trees)]
+  const { applied } = changes
+  const totals = totalsAfter(state, changes)
+  const tracesUnlogged = unloggedAfter(state, changes, ends)
+  // First: who reads a part of the transaction knows what its heads stand for.
+  const records = [appliedRecord({ ...state, ...ends, applied, totals, tracesUnlogged })]
+  for (const record of headRecords("events", changes.heads, changes.trees)) records.push(record)
   for (const checkpoint of changes.checkpoints) records.push(checkpointRecord(checkpoint))
   for (const record of headRecords("traces", changes.traces.heads, changes.trees)) {
     records.push(record)
@@ -74,10 +79,6 @@ export const stateRecords = (
     }
   }
   for (const [writer, number] of changes.writers) records.push(writerRecord(writer, number))
-  const { applied } = changes
-  const totals = totalsAfter(state, changes)
-  const tracesUnlogged = unloggedAfter(state, changes, ends)
-  records.push(appliedRecord({ ...state, ...ends, applied, totals, tracesUnlogged }))
   return records
 }
 

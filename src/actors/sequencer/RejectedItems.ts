@@ -4,12 +4,9 @@
  * anything that was sent.
  */
 import { Effect, Metric } from "effect"
+import { counterOf } from "../../domain/metrics/Metrics.ts"
 
-const rejectedItems = Metric.counter("alk_ingest_rejected_items_total", {
-  description:
-    "Items of written requests that were rejected, by code: by validation, or by the sequencer.",
-  incremental: true
-})
+const rejectedItems = counterOf("alk_ingest_rejected_items_total")
 
 /** How many errors there are of each code. */
 export const countByCode = (

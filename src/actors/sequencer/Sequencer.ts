@@ -4,6 +4,7 @@
  * per chunk. Only what is committed enters its state; after any failure it is thrown away.
  */
 import { Clock, Effect, Fiber, Metric, Schema } from "effect"
+import { counterOf, gaugeOf, histogramOf } from "../../domain/metrics/Metrics.ts"
 import { checkpointHeaders, traceFactHeaders } from "../../domain/records/CloudEvent.ts"
 import { CommandUnreadable, decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
 import { readWriterPosition } from "../../domain/records/CommandWriter.ts"
@@ -33,6 +34,7 @@ import {
 } from "../../ports/EventLog.ts"
 import { advance, type LogEnds, stateRecords } from "./Changelog.ts"
 import { IdTexts } from "./IdTexts.ts"
+import { withoutMisplaced } from "./Misplaced.ts"
 import { itemsRejected } from "./RejectedItems.ts"
 import { isNewer, newerFormat, PartitionRefused } from "./Restoring.ts"
 import { stepCheckpoints } from "./SequencerCheckpoints.ts"
@@ -83,32 +85,15 @@ export interface SequencerSettings extends KeyChange {
   readonly traceStore?: TraceLookup
 }
 
-const committedEvents = Metric.counter("alk_events_committed_total", {
-  description: "Events committed to the log by the sequencers of this process",
-  incremental: true
-})
-const deduplicatedEvents = Metric.counter("alk_events_deduplicated_total", {
-  description: "Events that were there already, by id and content",
-  incremental: true
-})
-const committedFacts = Metric.counter("alk_trace_facts_committed_total", {
-  description: "Trace facts committed to the log by the sequencers of this process",
-  incremental: true
-})
-export const tracesInMemory = Metric.gauge("alk_sequencer_trace_entries", {
-  description: "Executions and spans that the sequencer has in memory, per partition"
-})
-const quarantinedCommands = Metric.counter("alk_commands_quarantined_total", {
-  description: "Commands that could not be applied and were set aside",
-  incremental: true
-})
-const commitSeconds = Metric.histogram("alk_commit_duration_seconds", {
-  description: "Time of one sequencer transaction, from the chunk to the commit",
-  boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-})
-const sequencerLag = Metric.gauge("alk_sequencer_lag_commands", {
-  description: "Commands written but not applied yet, per partition"
-})
+const committedEvents = counterOf("alk_events_committed_total")
+const deduplicatedEvents = counterOf("alk_events_deduplicated_total")
+const committedFacts = counterOf("alk_trace_facts_committed_total")
+export const tracesInMemory = gaugeOf("alk_sequencer_trace_entries")
+const quarantinedCommands = counterOf("alk_commands_quarantined_total")
+const commitSeconds = histogramOf("alk_commit_duration_seconds")
+/** Of all chains: those that don't grow get no new ones. */
+const newestCheckpoint = gaugeOf("alk_checkpoint_newest_timestamp_seconds")
+const sequencerLag = gaugeOf("alk_sequencer_lag_commands")
 
 const headerText = (record: LogRecord, name: string): string | undefined =>
   record.headers[name]?.toString()
@@ -122,7 +107,8 @@ const receivedCommandOf = (
   if (record.refused !== undefined) {
     const { offset, refused, value } = record
     // Nothing of it counts: a receipt that it names may be that of another command.
-    return { offset, value, format, unreadable: refused, tenantId: undefined, receiptId: undefined }
+    const nobody = { tenantId: undefined, receiptId: undefined }
+    return { offset, value, format, unreadable: refused, isForeign: true, ...nobody }
   }
   if (isNewer(format)) return newerFormat(partition, record.offset, format)
   const { offset, value } = record
@@ -227,7 +213,7 @@ const followingRecords = (
   for (const verdict of changes.verdicts) {
     records.push(receiptRecord(partition, "verdict", verdict.attempt, changes.applied, verdict))
   }
-  for (const { format, offset, reason, value } of changes.quarantined) {
+  for (const { format, kind, offset, reason, value } of changes.quarantined) {
     records.push({
       topic: "quarantine",
       partition,
@@ -236,6 +222,7 @@ const followingRecords = (
       headers: {
         [COMMAND_HEADER]: String(offset),
         [REASON_HEADER]: reason,
+        [KIND_HEADER]: kind,
         // What another producer wrote may say anything.
         ...(format > 1 && Number.isSafeInteger(format) ? { [FORMAT_HEADER]: String(format) } : {})
       }
@@ -297,6 +284,10 @@ const report = (changes: StateChanges, partition: number) =>
     if (facts > 0) yield* Metric.update(committedFacts, facts)
     if (changes.counts.deduplicated > 0) {
       yield* Metric.update(deduplicatedEvents, changes.counts.deduplicated)
+    }
+    const signed = changes.checkpoints.at(-1)
+    if (signed !== undefined) {
+      yield* Metric.update(newestCheckpoint, Date.parse(signed.created_at) / 1_000)
     }
     yield* itemsRejected(changes.counts.refused, { partition })
     for (const { offset, reason } of changes.quarantined) {
@@ -421,7 +412,9 @@ const checkDense = (partition: number, records: ReadonlyArray<LogRecord>, expect
 export const runSequencer = (
   partition: number,
   settings: SequencerSettings,
-  ready: (partition: number) => Effect.Effect<void>
+  ready: (partition: number) => Effect.Effect<void>,
+  /** Takes the offset of the next command that is not applied yet. */
+  reached: (next: number) => void = () => {}
 ): Effect.Effect<never, SequencerFailure, EventLog> =>
   Effect.gen(function* () {
     const log = yield* EventLog
@@ -431,6 +424,7 @@ export const runSequencer = (
     const state = yield* restore({ log, reader, writer, partition, windows })
     yield* changeKey(writer, state, settings)
     yield* ready(partition)
+    reached(state.applied + 1)
     const lag = Metric.withAttributes(sequencerLag, { partition: String(partition) })
     const fetch = (offset: number) =>
       reader.fetch([{ topic: "commands", partition, offset }], {
@@ -460,8 +454,13 @@ export const runSequencer = (
         else receivedCommands.push(received)
         if (refused !== undefined) break
       }
-      for (const chunk of toChunks(receivedCommands)) {
-        yield* commitChunk(writer, state, cache, chunk, settings)
+      for (const chunk of toChunks(yield* withoutMisplaced(log, state, receivedCommands))) {
+        yield* commitChunk(writer, state, cache, chunk, settings).pipe(
+          Effect.withSpan("sequencer.transaction", {
+            attributes: { partition, commands: chunk.length }
+          })
+        )
+        reached(state.applied + 1)
       }
       if (refused !== undefined) return yield* refused
       yield* checkpoints

@@ -13,6 +13,7 @@ import {
   isForgotten,
   type WriterPosition
 } from "../../domain/records/CommandWriter.ts"
+import type { QuarantineKind } from "../../domain/records/Quarantine.ts"
 import type { AttemptVerdict, Receipt } from "../../domain/records/Receipt.ts"
 import type { WindowEntry } from "../../domain/records/StateRecords.ts"
 import type { RegistryChange } from "../../domain/registry/RegistryEntry.ts"
@@ -46,6 +47,7 @@ export interface NewReceipt {
 
 /** A command that is set aside. */
 export interface Quarantined {
+  readonly kind: QuarantineKind
   readonly offset: number
   readonly reason: string
   readonly value: Buffer | null

@@ -14,6 +14,7 @@ import type {
 } from "../../ports/EventLog.ts"
 import { type Malformed, reportMalformed, takeEach } from "../log/Malformed.ts"
 import { scanUntil } from "../log/PartitionScan.ts"
+import { readPlacement } from "../log/PlacementOfLog.ts"
 import { type PartitionRefused, type Restoring, refuse, writeState } from "./Restoring.ts"
 import { growTrees, readRegistry, rebuild } from "./SequencerRebuild.ts"
 import {
@@ -82,14 +83,20 @@ const isComplete = Effect.fnUntraced(function* ({ state, totals }: Replay) {
   return false
 })
 
-const checkPartitions = ({ log, partition }: Restoring, gathered: Replay) =>
-  gathered.partitions === undefined || gathered.partitions === log.partitions
-    ? Effect.void
-    : refuse(
-        partition,
-        `alk.state was written with ${gathered.partitions} partitions, the topics have `
-          + `${log.partitions}: set ALK_PARTITIONS back`
-      )
+/** Written with a number of partitions that this installation has, or had. */
+const checkPartitions = Effect.fnUntraced(function* (
+  { log, partition }: Restoring,
+  { partitions }: Replay
+) {
+  const { counts } = yield* log.placement
+  if (partitions === undefined || partitions === log.partitions || counts.includes(partitions))
+    return
+  return yield* refuse(
+    partition,
+    `alk.state was written with ${partitions} partitions, the topics have ${log.partitions}: `
+      + "set ALK_PARTITIONS back"
+  )
+})
 
 /** The next command must still be there, and must not be after the end of the log. */
 const checkPosition = ({ log, partition }: Restoring, state: SequencerState) =>
@@ -116,6 +123,8 @@ const checkPosition = ({ log, partition }: Restoring, state: SequencerState) =>
 export const restore = (restoring: Restoring): Effect.Effect<SequencerState, RestoreFailure> =>
   Effect.gen(function* () {
     const { log, partition } = restoring
+    // A process that does not follow the registry hears of a growth when it gets a new partition.
+    if (partition >= log.partitions) yield* readPlacement(log)
     const { gathered, isWhole, keys } = yield* readChangelog(restoring)
     yield* checkPartitions(restoring, gathered)
     let state = finishReplay(gathered)

@@ -20,6 +20,7 @@ import {
   idTextAt,
   indexAt
 } from "../../domain/records/EventBatch.ts"
+import type { QuarantineKind } from "../../domain/records/Quarantine.ts"
 import type { Duplicate } from "../../domain/records/Receipt.ts"
 import type { WindowEntry } from "../../domain/records/StateRecords.ts"
 import { RECEIPTS_RETENTION_DAYS } from "../../domain/records/Topics.ts"
@@ -29,6 +30,7 @@ import {
   readRegistryRecord,
   registryRecord
 } from "../../domain/registry/RegistryEntry.ts"
+import { sessionsToPurge } from "../../domain/registry/Sessions.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
 import { IdTexts } from "./IdTexts.ts"
 import { answerCheckpoint, type CheckpointSigner } from "./SequencerCheckpoints.ts"
@@ -58,6 +60,8 @@ export type ReceivedCommand = {
   | { readonly command: Command }
   | {
       readonly unreadable: string
+      /** This service did not write it. */
+      readonly isForeign?: true
       readonly tenantId: string | undefined
       readonly receiptId: string | undefined
     }
@@ -237,17 +241,26 @@ const stepOne = (
 const setAside = (
   draft: Draft,
   { format = 1, offset, value }: ReceivedCommand,
+  kind: QuarantineKind,
   reason: string
 ): void => {
-  draft.quarantined.push({ offset, reason, value, format })
+  draft.quarantined.push({ kind, offset, reason, value, format })
+}
+
+const kindOf = (received: ReceivedCommand): QuarantineKind => {
+  if ("command" in received) return "failed"
+  return received.isForeign === true ? "foreign" : "unreadable"
 }
 
 const quarantine = (draft: Draft, received: ReceivedCommand, reason: string, now: string): void => {
-  setAside(draft, received, reason)
+  setAside(draft, received, kindOf(received), reason)
   const error = { code: "unreadable_command", message: `quarantined: ${reason}` }
   if ("command" in received) {
     const { command, offset } = received
-    addReceipt(draft, command.attempt, failed(command, offset, command.events.count, error))
+    // A time that can't be could not be stored.
+    const receivedAt = Number.isSafeInteger(microsOf(command.receivedAt)) ? command.receivedAt : now
+    const receipt = failed({ ...command, receivedAt }, offset, command.events.count, error)
+    addReceipt(draft, command.attempt, receipt)
   } else if (received.receiptId !== undefined && received.tenantId !== undefined) {
     const { offset, receiptId, tenantId } = received
     addReceipt(draft, receiptId, failed({ receiptId, tenantId, receivedAt: now }, offset, 0, error))
@@ -274,7 +287,7 @@ export const step = (
     expected += 1
     const copied = received.mark && draft.refusalOf(received.mark, now)
     if (copied !== undefined) {
-      setAside(draft, received, copied)
+      setAside(draft, received, "copy", copied)
       continue
     }
     if ("unreadable" in received) {
@@ -289,12 +302,14 @@ export const step = (
   return draft
 }
 
-/** Links that one transaction removes at most. */
+/** Entries that one transaction removes at most. */
 export const PURGED_MAX = 500
 
-/** Removes links that ended long ago from the registry; undefined without such links. */
+/** Removes links and sessions that ended long ago; undefined without such ones. */
 export const stepPurge = (state: SequencerState, now: string): StateChanges | undefined => {
-  const leaving = linksToPurge(state.registry, now, PURGED_MAX)
+  const links = linksToPurge(state.registry, now, PURGED_MAX)
+  const sessions = sessionsToPurge(state.registry.sessions, now, PURGED_MAX - links.length)
+  const leaving = [...links, ...sessions]
   if (leaving.length === 0) return undefined
   const draft = new Draft(state, now)
   draft.registry.push(...leaving)

@@ -4,7 +4,8 @@
  * only under a newer assignment or after a while: two owners that each start over at once would
  * fence each other for ever.
  */
-import { Cause, Effect, FiberMap, Ref, Schedule, Stream, SubscriptionRef } from "effect"
+import { Cause, Effect, FiberMap, Metric, Ref, Schedule, Stream, SubscriptionRef } from "effect"
+import { counterOf } from "../../domain/metrics/Metrics.ts"
 import { type Assignment, EventLog } from "../../ports/EventLog.ts"
 import { runSequencer, type SequencerSettings } from "./Sequencer.ts"
 
@@ -24,20 +25,33 @@ const FENCED_RETRY = "5 seconds"
 
 export const SEQUENCER_GROUP = "sequencer"
 
+const restarts = counterOf("alk_sequencer_restarts_total")
+
+/** What is known of the sequencers of this process. */
+interface Sequencing {
+  readonly running: Ref.Ref<ReadonlySet<number>>
+  /** The next command that is not applied yet, by partition. */
+  readonly reached: Map<number, number>
+}
+
 /** One partition, through failures, until it is fenced. */
 const runUntilFenced = (
   partition: number,
   settings: SequencerSettings,
-  running: Ref.Ref<ReadonlySet<number>>
+  { reached, running }: Sequencing
 ) => {
   const without = Ref.update(
     running,
     (partitions) => new Set([...partitions].filter((entry) => entry !== partition))
   )
-  return runSequencer(partition, settings, (ready) =>
-    Ref.update(running, (partitions) => new Set([...partitions, ready])).pipe(
-      Effect.andThen(Effect.logInfo("sequencing", { partition }))
-    )
+  return runSequencer(
+    partition,
+    settings,
+    (ready) =>
+      Ref.update(running, (partitions) => new Set([...partitions, ready])).pipe(
+        Effect.andThen(Effect.logInfo("sequencing", { partition }))
+      ),
+    (next) => reached.set(partition, next)
   ).pipe(
     Effect.ensuring(without),
     Effect.catchTag("PartitionRefused", (error) =>
@@ -49,7 +63,10 @@ const runUntilFenced = (
     Effect.tapCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.void
-        : Effect.logWarning("a sequencer starts over", { partition, cause: Cause.pretty(cause) })
+        : Effect.andThen(
+            Metric.update(restarts, 1),
+            Effect.logWarning("a sequencer starts over", { partition, cause: Cause.pretty(cause) })
+          )
     ),
     Effect.catchDefect((defect) => Effect.fail(defect)),
     Effect.retry({
@@ -70,11 +87,11 @@ const runUntilFenced = (
 const keepRunning = (
   partition: number,
   settings: SequencerSettings,
-  running: Ref.Ref<ReadonlySet<number>>,
+  sequencing: Sequencing,
   current: SubscriptionRef.SubscriptionRef<number>
 ) =>
   Effect.gen(function* () {
-    yield* runUntilFenced(partition, settings, running)
+    yield* runUntilFenced(partition, settings, sequencing)
     const fenced = yield* SubscriptionRef.get(current)
     yield* SubscriptionRef.changes(current).pipe(
       Stream.filter((generation) => generation > fenced),
@@ -89,6 +106,8 @@ const isFencedOff = (error: unknown): boolean =>
 /** Partitions that this process sequences right now. */
 export interface SequencersStatus {
   readonly running: Effect.Effect<ReadonlySet<number>>
+  /** The next command that is not applied yet, by assigned partition. */
+  readonly reached: () => ReadonlyMap<number, number>
 }
 
 /** Follow the assignments of the group for as long as the scope is open. */
@@ -96,22 +115,25 @@ export const runSequencers = Effect.fnUntraced(function* (settings: SequencerSet
   const log = yield* EventLog
   const fibers = yield* FiberMap.make<number>()
   const running = yield* Ref.make<ReadonlySet<number>>(new Set())
+  const reached = new Map<number, number>()
   const current = yield* SubscriptionRef.make(0)
   let previous: ReadonlyArray<number> = []
   const follow = Effect.fnUntraced(function* ({ generation, partitions }: Assignment) {
     yield* Effect.logDebug("sequencer assignment", { generation, partitions })
     for (const partition of previous) {
-      if (!partitions.includes(partition)) yield* FiberMap.remove(fibers, partition)
+      if (partitions.includes(partition)) continue
+      yield* FiberMap.remove(fibers, partition)
+      reached.delete(partition)
     }
     previous = partitions
     yield* SubscriptionRef.set(current, generation)
     for (const partition of partitions) {
-      const sequencer = keepRunning(partition, settings, running, current)
+      const sequencer = keepRunning(partition, settings, { running, reached }, current)
       yield* FiberMap.run(fibers, partition, sequencer, { onlyIfMissing: true })
     }
   })
   yield* log
     .membership(SEQUENCER_GROUP)
     .pipe(Stream.runForEach(follow), Effect.retry(Schedule.spaced("1 second")), Effect.forkScoped)
-  return { running: Ref.get(running) } satisfies SequencersStatus
+  return { running: Ref.get(running), reached: () => reached } satisfies SequencersStatus
 })

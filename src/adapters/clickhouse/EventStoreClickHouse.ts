@@ -4,6 +4,7 @@
  */
 import { Effect, Layer, Stream } from "effect"
 import { EventStore } from "../../ports/EventStore.ts"
+import { componentRuns } from "../Components.ts"
 import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
 import { StoreClient } from "./client/StoreClient.ts"
 import { CopyGuard } from "./events/CopyGuard.ts"
@@ -69,7 +70,10 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
         )
     const scan = makeScan(store)
     return EventStore.of({
-      migrate: store.changeBy("migrate", () => migrate(connection.client, connection.place)),
+      migrate: Effect.flatMap(
+        store.changeBy("migrate", () => migrate(connection.client, connection.place)),
+        (version) => componentRuns("clickhouse", version)
+      ),
       upgrade: makeUpgrade(store),
       ping: makePing(store),
       insertEvents: makeInsertEvents(store, isFast ? fastSplit() : undefined),

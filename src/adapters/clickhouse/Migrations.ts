@@ -163,10 +163,11 @@ export const isTooOld = (version: string): boolean => {
   return major < LEAST_VERSION[0] || (major === LEAST_VERSION[0] && minor < LEAST_VERSION[1])
 }
 
-const refuseOld = async (client: ClickHouseClient): Promise<void> => {
+/** The version of the server. */
+const supportedVersion = async (client: ClickHouseClient): Promise<string> => {
   const answer = await client.query({ query: "SELECT version()", format: "JSONCompactEachRow" })
   const [[version] = [""]] = await answer.json<[string]>()
-  if (!isTooOld(version)) return
+  if (!isTooOld(version)) return version
   throw new MigrationRefused(
     `this ClickHouse is ${version || "of an unknown version"}: alk needs ${LEAST_VERSION.join(".")}`
       + " or newer"
@@ -174,17 +175,17 @@ const refuseOld = async (client: ClickHouseClient): Promise<void> => {
 }
 
 /**
- * Applies what is missing.
+ * Applies what is missing. Resolves with the version of ClickHouse.
  * @throws MigrationRefused, StoreDamaged, ReadsDifferently, or what the client throws
  */
 export const migrate = async (
   client: ClickHouseClient,
   place: StorePlace,
   folder: string = migrationsFolder
-): Promise<void> => {
+): Promise<string> => {
   const migrations = await readMigrations(folder)
   await probeReading(client)
-  await refuseOld(client)
+  const version = await supportedVersion(client)
   for (const statement of LEDGER) await client.command({ query: fillIn(statement, place) })
   const applied = await readApplied(client, place)
   refuseOthers(migrations, applied)
@@ -197,4 +198,5 @@ export const migrate = async (
     await record(client, place, migration)
   }
   await refuseDamage(client, place)
+  return version
 }

@@ -19,9 +19,9 @@ import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
 import { StoreClient } from "./client/StoreClient.ts"
 import { eventTable } from "./sql/EventTable.ts"
 import { limitOf, reasonOf, TABLE_TOO_LARGE, TOO_LARGE } from "./sql/SqlFailure.ts"
-import { namedTables, refusalOfNames, takesViews, withViews } from "./sql/SqlText.ts"
-import { refusalOf } from "./sql/SqlTree.ts"
-import { viewsOf } from "./sql/SqlViews.ts"
+import { inlineWindows, namedTables, refusalOfNames, takesViews, withViews } from "./sql/SqlText.ts"
+import { refusalOf, refusalOfHidden, windowsStatement } from "./sql/SqlTree.ts"
+import { viewSettings, viewsOf } from "./sql/SqlViews.ts"
 
 const OPERATION = "sql"
 
@@ -44,11 +44,7 @@ const SETTINGS: ClickHouseSettings = {
   output_format_json_quote_64bit_integers: 0,
   output_format_json_quote_denormals: 1,
   output_format_json_named_tuples_as_objects: 1,
-  // A condition of the statement is never computed before the one on the tenant.
-  optimize_move_to_prewhere: 0,
-  query_plan_optimize_prewhere: 0,
-  // With patched columns, ClickHouse 26.7 gives wrong answers.
-  query_plan_direct_read_from_text_index: 0
+  ...viewSettings
 }
 
 const refused = (message: string) => new SqlRefused({ message })
@@ -71,6 +67,22 @@ const canonicalOf = Effect.fnUntraced(function* (store: StoreClient, sql: string
   return canonical
 })
 
+/** The lines of the tree into which ClickHouse reads a statement. */
+const treeOf = (store: StoreClient, statement: string) =>
+  store.read(
+    OPERATION,
+    () => `SELECT * FROM (EXPLAIN AST ${statement})`,
+    (row) => row.string()
+  )
+
+/** The same of windows; read as a statement first, so that none can end before its bracket does. */
+const treeOfWindows = Effect.fnUntraced(function* (
+  store: StoreClient,
+  windows: ReadonlyArray<string>
+) {
+  return yield* treeOf(store, yield* canonicalOf(store, windowsStatement(windows)))
+})
+
 /** What has to hold of a statement before it runs. */
 const check = Effect.fnUntraced(function* (store: StoreClient, canonical: string) {
   // One statement, which is read as it is written.
@@ -83,12 +95,15 @@ const check = Effect.fnUntraced(function* (store: StoreClient, canonical: string
   if (new Set([...named, ...sqlTableNames]).size < named.length + sqlTableNames.length) {
     return yield* refused(`a name behind WITH is taken: there are ${sqlTableNames.join(", ")}`)
   }
-  const lines = yield* store.read(
-    OPERATION,
-    () => `SELECT * FROM (EXPLAIN AST ${canonical})`,
-    (row) => row.string()
-  )
-  const refusal = refusalOf(lines, { views: sqlTableNames, named })
+  const tree = yield* treeOf(store, canonical)
+  const windows = inlineWindows(canonical)
+  const ofWindows = windows.length === 0 ? [] : [yield* treeOfWindows(store, windows)]
+  const refusal =
+    refusalOf(tree, { views: sqlTableNames, named })
+    ?? ofWindows
+      .map((lines) => refusalOf(lines, { views: sqlTableNames, named: [] }))
+      .find((one) => one !== undefined)
+    ?? refusalOfHidden(canonical, [tree, ...ofWindows])
   if (refusal !== undefined) return yield* refused(refusal)
 })
 

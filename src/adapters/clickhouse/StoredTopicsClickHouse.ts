@@ -12,8 +12,10 @@ import {
 import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
 import type { Statement } from "./client/Parameters.ts"
 import { StoreClient } from "./client/StoreClient.ts"
+import { disagreement as ofEvents } from "./events/EventColumns.ts"
 import { eraseCopies as eraseEventCopies } from "./events/EventErasure.ts"
 import { confirmedRows, deniedRows, topicRows } from "./topics/SetAside.ts"
+import { disagreement as ofFacts } from "./traces/TraceColumns.ts"
 import { eraseCopies as eraseFactCopies } from "./traces/TraceErasure.ts"
 
 const OPERATION = "setAside"
@@ -29,9 +31,11 @@ const settleSpanIds = Effect.fnUntraced(function* (
   partition: number,
   denied: Denied
 ) {
-  const from = denied.confirmed.length === 0 ? denied.from : denied.from + 1
+  const { below, confirmed } = denied
+  const from = confirmed.length === 0 ? denied.from : denied.from + 1
   const removed: Statement = (bind) =>
     `${bind.partition(partition)} AND kafka_offset >= ${bind.integer(from)}`
+    + (below === undefined ? "" : ` AND kafka_offset < ${bind.integer(below)}`)
   yield* store.copy(
     OPERATION,
     (bind) =>
@@ -60,7 +64,8 @@ const eventRows = (store: StoreClient): TopicRows => {
         sequence,
         detail: "id",
         chained: sequence,
-        text: "json"
+        text: "json",
+        disagreement: ofEvents
       },
       { table: store.conflicts, source: "conflicts", sequence, detail: "reason", text: "body" }
     ],
@@ -83,7 +88,8 @@ const factRows = (store: StoreClient): TopicRows => {
         sequence,
         detail: "execution_id",
         chained: sequence,
-        text: "body"
+        text: "body",
+        disagreement: ofFacts
       },
       {
         table: store.factConflicts,

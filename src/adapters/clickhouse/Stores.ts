@@ -6,6 +6,7 @@ import { layerClickHouse } from "./EventStoreClickHouse.ts"
 import { layerRecompute } from "./events/Recompute.ts"
 import { layerSqlStore } from "./SqlStoreClickHouse.ts"
 import { layerStoredTopics } from "./StoredTopicsClickHouse.ts"
+import { layerStoreRemoval } from "./StoreRemovalClickHouse.ts"
 import { layerTraceStore } from "./TraceStoreClickHouse.ts"
 
 export const layerStores = Layer.mergeAll(
@@ -15,5 +16,6 @@ export const layerStores = Layer.mergeAll(
   layerStoredTopics,
   layerHashTree,
   layerRecompute,
-  layerSqlStore
+  layerSqlStore,
+  layerStoreRemoval
 )

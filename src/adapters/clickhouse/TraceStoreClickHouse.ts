@@ -8,6 +8,7 @@ import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
 import { StoreClient } from "./client/StoreClient.ts"
 import { makeConflicts, makeCopies, makeExtent, makeInsertConflicts } from "./topics/ChainTable.ts"
 import { hasRepeats, lastRecord, mergeRows } from "./topics/TopicTable.ts"
+import { summariesOf } from "./traces/SummarySql.ts"
 import { makeChain } from "./traces/TraceChain.ts"
 import {
   makeChainRows,
@@ -59,6 +60,7 @@ export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnectio
       executionOfSpan: makeExecutionOfSpan(store),
       eventCounts: makeEventCounts(store),
       payload: makePayload(store),
+      summaries: (tenantId, ids) => summariesOf(store, tenantId, ids),
       page: makePage(store),
       load: makeLoad(store),
       eraseDetails: makeEraseDetails(store),

@@ -1,16 +1,13 @@
 /**
  * The folder that one alk process owns while it runs: its lock, its secret, and the places of the
  * broker's and the store's data. Knows nothing of what those two keep there.
- *
- * The lock is SQLite's on the empty file `lock`: the kernel drops it with the process, however
- * that ends, so a lock can't be stale, and it holds between containers that share a volume.
  */
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import { join, resolve } from "node:path"
-import { DatabaseSync } from "node:sqlite"
 import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
 import { recordDecoder } from "../../domain/json/RecordDecoder.ts"
+import { isHeldElsewhere, lockFile } from "../FileLock.ts"
 
 /** Another live process owns the folder. */
 export class DataFolderInUse extends Schema.TaggedError<DataFolderInUse>()("DataFolderInUse", {
@@ -54,7 +51,6 @@ const problems: Readonly<Record<string, string>> = {
   ENOTDIR: NOT_A_FOLDER,
   EEXIST: NOT_A_FOLDER
 }
-const SQLITE_BUSY = 5
 
 interface SystemError extends Error {
   readonly code?: string
@@ -103,37 +99,17 @@ const ownerOf = (path: string): string => {
   }
 }
 
-/** Never opens a file that is there: closing it again would drop this process's own lock on it. */
-const makeLockFile = (file: string): void => {
-  try {
-    fs.closeSync(fs.openSync(file, "wx", 0o600))
-  } catch (cause) {
-    if ((cause as SystemError).code !== "EEXIST") throw cause
-  }
-}
-
 const lock = Effect.fnUntraced(function* (path: string) {
   const file = join(path, "lock")
-  yield* attempt(path, () => makeLockFile(file))
   yield* Effect.acquireRelease(
     Effect.try({
-      try: () => {
-        const database = new DatabaseSync(file)
-        try {
-          // Nothing is ever written, so no journal is made beside it.
-          database.exec("PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE")
-        } catch (cause) {
-          database.close()
-          throw cause
-        }
-        return database
-      },
+      try: () => lockFile(file),
       catch: (cause) =>
-        (cause as SystemError).errcode === SQLITE_BUSY
+        isHeldElsewhere(cause)
           ? new DataFolderInUse({ path, owner: ownerOf(path) })
           : folderProblem(path, cause)
     }),
-    (database) => Effect.sync(() => database.close())
+    (held) => Effect.sync(() => held.close())
   )
   yield* attempt(path, () =>
     writeWhole(
@@ -161,6 +137,22 @@ const keptSecret = Effect.fnUntraced(function* (path: string) {
     return Redacted.make(secret)
   })
 })
+
+/** Name of a file that is there while a backup is restored to the folder. */
+export const RESTORING_FILE = "restoring"
+
+/** A restore that was broken off has left a part of the log, which nothing may go on from. */
+const checkWhole = (path: string): Effect.Effect<void, DataFolderUnusable> =>
+  fs.existsSync(join(path, RESTORING_FILE))
+    ? Effect.fail(
+        new DataFolderUnusable({
+          message:
+            `The data folder ${path} holds a part of a backup, whose restore did not end: delete it `
+            + "and restore again, or set ALK_DATA_DIR to another folder",
+          cause: undefined
+        })
+      )
+    : Effect.void
 
 const FILE_NAME = /^[a-z][a-z.-]*$/
 
@@ -203,6 +195,7 @@ export class DataFolder extends Context.Service<
       })
       const [kafka, clickhouse] = [join(path, "kafka"), join(path, "clickhouse")]
       yield* lock(path)
+      yield* checkWhole(path)
       yield* checkSpace(path)
       yield* attempt(path, () => {
         for (const part of [kafka, clickhouse]) fs.mkdirSync(part, { recursive: true, mode: 0o700 })

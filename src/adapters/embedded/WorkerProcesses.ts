@@ -2,6 +2,7 @@
  * The workers of this process: started together, started again when one ends, stopped together.
  */
 import { Deferred, Effect, Metric, Schema, type Scope } from "effect"
+import { counterOf, gaugeOf } from "../../domain/metrics/Metrics.ts"
 import {
   startWorker,
   type WorkerEnded,
@@ -26,14 +27,9 @@ const SILENCE_MAX = "30 seconds"
 /** Between two lines about a worker that is not ready. */
 const START_REMINDER = "30 seconds"
 
-const restarts = Metric.counter("alk_worker_restarts_total", {
-  description: "Workers that ended by themselves and were started again.",
-  incremental: true
-})
+const restarts = counterOf("alk_worker_restarts_total")
 
-const listening = Metric.gauge("alk_workers_listening", {
-  description: "Workers that serve the API beside the first process."
-})
+const listening = gaugeOf("alk_workers_listening")
 
 /** Milliseconds before a worker is started for the `attempt`th time in a row, from 1. */
 export const restartDelay = (attempt: number): number =>

@@ -1,8 +1,9 @@
 /**
  * The log on a Kafka cluster: `EventLog` put together from readers, writers, topics and membership.
  */
-import { Effect, Layer, Schedule, type Scope } from "effect"
+import { Effect, Layer, type Scope } from "effect"
 import { type TopicKind, topicName } from "../../domain/records/Topics.ts"
+import { Placement } from "../../domain/registry/Placement.ts"
 import { EventLog, LogUnavailable, type TopicsInvalid } from "../../ports/EventLog.ts"
 import { AppendedRecords } from "./AppendedRecords.ts"
 import { membership } from "./Membership.ts"
@@ -11,18 +12,15 @@ import {
   type KafkaSettings,
   makeCluster,
   makeKafka,
-  murmur2,
   type RawCluster
 } from "./protocol/KafkaClient.ts"
-import { ensureTopics, type TopicSettings } from "./Topics.ts"
+import { WHILE_LEADERS_MOVE } from "./protocol/Retry.ts"
+import { commonCount, ensureTopics, growTopics, type TopicSettings, topicCounts } from "./Topics.ts"
 import { makeAppender, makeTransactionalWriter } from "./Writers.ts"
-
-/** A topic made a moment ago, or a broker that went away: leaders are elected within a second. */
-const whileLeadersMove = Schedule.exponential("25 millis").pipe(Schedule.upTo({ times: 6 }))
 
 type Offsets = ReadonlyArray<number>
 
-/** First or last stable offsets of positions that may belong to several topics. */
+/** First or last offsets of positions that may belong to several topics. */
 const offsetsOf = async (
   cluster: RawCluster,
   prefix: string,
@@ -55,35 +53,44 @@ const offsetsOf = async (
   })
 }
 
-const make = (
+/** The same, tried again while leaders move; what an end counts is for the cluster to say. */
+export const offsetsReader =
+  (cluster: RawCluster, prefix: string) =>
+  (
+    positions: Parameters<typeof offsetsOf>[2],
+    fromBeginning: boolean
+  ): Effect.Effect<Offsets, LogUnavailable> =>
+    Effect.tryPromise({
+      try: () => offsetsOf(cluster, prefix, positions, fromBeginning),
+      catch: (cause) => new LogUnavailable({ operation: "list offsets", cause })
+    }).pipe(
+      Effect.tapError(() => Effect.promise(() => cluster.refreshMetadata().catch(() => undefined))),
+      Effect.retry(WHILE_LEADERS_MOVE)
+    )
+
+/** The log on topics that are there. */
+export const logOn = (
   settings: KafkaSettings,
-  topics: TopicSettings
-): Effect.Effect<EventLog["Service"], LogUnavailable | TopicsInvalid, Scope.Scope> =>
+  topics: Pick<TopicSettings, "partitions" | "prefix" | "publicCompression">
+): Effect.Effect<EventLog["Service"], never, Scope.Scope> =>
   Effect.gen(function* () {
-    const kafka = makeKafka(settings)
     const appended = new AppendedRecords()
-    yield* ensureTopics(kafka, topics)
+    const placement = new Placement(topics.partitions)
+    const kafka = makeKafka(settings)
     const cluster = yield* Effect.acquireRelease(
       Effect.sync(() => makeCluster(settings)),
       (acquired) => Effect.promise(() => acquired.disconnect().catch(() => undefined))
     )
-    const offsets = (
-      positions: Parameters<typeof offsetsOf>[2],
-      fromBeginning: boolean
-    ): Effect.Effect<Offsets, LogUnavailable> =>
-      Effect.tryPromise({
-        try: () => offsetsOf(cluster, topics.prefix, positions, fromBeginning),
-        catch: (cause) => new LogUnavailable({ operation: "list offsets", cause })
-      }).pipe(
-        Effect.tapError(() =>
-          Effect.promise(() => cluster.refreshMetadata().catch(() => undefined))
-        ),
-        Effect.retry(whileLeadersMove)
-      )
+    const offsets = offsetsReader(cluster, topics.prefix)
     return EventLog.of({
-      partitions: topics.partitions,
+      get partitions() {
+        return placement.partitions
+      },
       bootstrap: settings.brokers.join(","),
-      partitionOf: (tenantId) => (murmur2(tenantId) & 0x7fffffff) % topics.partitions,
+      partitionOf: (tenantId) => placement.partitionOf(tenantId),
+      placement: Effect.succeed(placement),
+      counts: topicCounts(kafka, topics.prefix),
+      addPartitions: (to) => growTopics(kafka, topics.prefix, to),
       bounds: (topic, partition) =>
         Effect.gen(function* () {
           const [start = 0] = yield* offsets([{ topic, partition }], true)
@@ -95,12 +102,28 @@ const make = (
       appender: makeAppender(settings, topics.prefix, appended),
       onAppended: (topic, listener) => appended.listen(topic, listener),
       writer: (name) =>
-        makeTransactionalWriter(settings, topics.prefix, `${topics.prefix}-${name}`),
+        makeTransactionalWriter(
+          settings,
+          topics.prefix,
+          `${topics.prefix}-${name}`,
+          topics.publicCompression
+        ),
       membership: (group) => membership(settings, topics.prefix, group)
     })
   })
 
-/** Connects, creates missing topics, and fails on topics that would tear the chains. */
+const make = (
+  settings: KafkaSettings,
+  topics: TopicSettings
+): Effect.Effect<EventLog["Service"], LogUnavailable | TopicsInvalid, Scope.Scope> =>
+  Effect.flatMap(ensureTopics(makeKafka(settings), topics), (counts) =>
+    logOn(settings, { ...topics, partitions: commonCount(counts) })
+  )
+
+/**
+ * Connects and creates missing topics. Before it is used, `checkPartitions` compares the topics with
+ * what the registry says.
+ */
 export const layerKafka = (
   settings: KafkaSettings,
   topics: TopicSettings

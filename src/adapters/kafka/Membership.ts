@@ -16,12 +16,19 @@ const SESSION_TIMEOUT_MS = 6_000
 const HEARTBEAT_MS = 1_000
 const REBALANCE_TIMEOUT_MS = 8_000
 /**
+ * Milliseconds for one request: a coordinator that has frozen is looked for elsewhere then. Others may
+ * take part in what it waits for as long as a rebalance lasts.
+ */
+const REQUEST_TIMEOUT_MS = REBALANCE_TIMEOUT_MS + 1_000
+/**
  * Milliseconds after a heartbeat in which no other member can have taken over: the session less
  * what the heartbeat may have spent on its way.
  */
 const LEASE_MS = SESSION_TIMEOUT_MS - 2_000
 /** The protocol's numbers of what keeps a member's session alive. */
 const KEEPS_ALIVE: ReadonlySet<number> = new Set([11, 12, 14])
+/** Milliseconds after which partitions that were added are shared out at the latest. */
+const METADATA_MS = 10_000
 /** Milliseconds between two looks at the group; partitions are paused, so nothing is fetched. */
 const POLL_MS = 300
 
@@ -63,6 +70,9 @@ const run = async (
   consumer.pause([{ topic }])
 }
 
+/** Of the consumer group of one of the program's roles. */
+export const groupName = (prefix: string, role: string): string => `${prefix}-${role}`
+
 /**
  * Assignments of this member, each with a number that grows. Joins again when the group is lost.
  */
@@ -73,8 +83,8 @@ export const membership = (
 ): Stream.Stream<Assignment, LogUnavailable> => {
   let generation = 0
   const topic = topicName(prefix, "commands")
-  const groupId = `${prefix}-${group}`
-  const kafka = makeKafka(settings)
+  const groupId = groupName(prefix, group)
+  const kafka = makeKafka(settings, { requestTimeout: REQUEST_TIMEOUT_MS })
   const once = Stream.callback<Assignment, LogUnavailable>(
     Effect.fnUntraced(function* (queue) {
       if (settings.isClientIdOwn) yield* removeDeadMembers(settings, groupId)
@@ -86,6 +96,7 @@ export const membership = (
             heartbeatInterval: HEARTBEAT_MS,
             rebalanceTimeout: REBALANCE_TIMEOUT_MS,
             maxWaitTimeInMs: POLL_MS,
+            metadataMaxAge: METADATA_MS,
             allowAutoTopicCreation: false,
             retry: { ...RETRY, retries: 30 }
           })

@@ -17,6 +17,7 @@ import { type FetchedPartition, readFetchResponse } from "./protocol/FetchRespon
 import {
   errorOfCode,
   fetchRequest,
+  isLeaderMoving,
   type KafkaSettings,
   makeCluster,
   protocolErrorOf,
@@ -24,6 +25,7 @@ import {
   READ_COMMITTED
 } from "./protocol/KafkaClient.ts"
 import { keyOf } from "./protocol/ProducerRequests.ts"
+import { WHILE_LEADERS_MOVE } from "./protocol/Retry.ts"
 
 /** Milliseconds beyond the wait of a fetch after which its broker counts as gone. */
 const FETCH_GRACE_MS = 10_000
@@ -35,6 +37,11 @@ const toFetched = (position: Position, found: FetchedPartition): Fetched => ({
   stableEnd: found.stableEnd,
   logStart: found.logStart
 })
+
+/** The metadata of a cluster names no leader of a partition. */
+class NoLeader extends Error {
+  readonly type = "LEADER_NOT_AVAILABLE"
+}
 
 interface Pending {
   readonly positions: ReadonlyArray<Position>
@@ -65,6 +72,10 @@ class ClusterReader {
       ...new Set(positions.map(({ topic }) => topicName(this.#prefix, topic)))
     ])
     await this.#cluster.refreshMetadataIfNecessary()
+    // A topic may have got partitions since its leaders were asked for.
+    if (positions.some((position) => this.#findLeader(position) === undefined)) {
+      await this.#cluster.refreshMetadata()
+    }
     const byLeader = Map.groupBy(positions, (position) => this.#leaderOf(position))
     for (const [nodeId, wanted] of byLeader) {
       if (!this.#pending.has(nodeId)) this.#ask(nodeId, wanted, limits)
@@ -92,11 +103,18 @@ class ClusterReader {
     await this.#cluster.refreshMetadata()
   }
 
-  #leaderOf({ partition, topic }: Position): string {
+  #findLeader({ partition, topic }: Position): string | undefined {
     const name = topicName(this.#prefix, topic)
     const [nodeId] = Object.keys(this.#cluster.findLeaderForPartitions(name, [partition]))
-    if (nodeId === undefined) throw new Error(`no leader for ${name}/${partition}`)
     return nodeId
+  }
+
+  #leaderOf(position: Position): string {
+    const nodeId = this.#findLeader(position)
+    if (nodeId !== undefined) return nodeId
+    throw new NoLeader(
+      `no leader for ${topicName(this.#prefix, position.topic)}/${position.partition}`
+    )
   }
 
   #ask(nodeId: string, positions: ReadonlyArray<Position>, limits: FetchLimits): void {
@@ -188,6 +206,12 @@ export const makeReader = (
           cause instanceof OffsetOutOfRange
             ? cause
             : new LogUnavailable({ operation: "fetch", cause })
-      }).pipe(Effect.tapError(() => Effect.promise(() => reader.forget().catch(() => undefined))))
+      }).pipe(
+        Effect.tapError(() => Effect.promise(() => reader.forget().catch(() => undefined))),
+        Effect.retry({
+          schedule: WHILE_LEADERS_MOVE,
+          while: (failure) => failure._tag === "LogUnavailable" && isLeaderMoving(failure.cause)
+        })
+      )
     return { fetch }
   })

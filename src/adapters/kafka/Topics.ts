@@ -1,19 +1,21 @@
 /**
- * Creates the topics and refuses to start on topics that don't fit: a changed partition count would
- * move tenants between partitions and tear their chains.
+ * Creates the topics, counts their partitions, and gives them more. Whether a count is right, the
+ * registry says: this knows nothing of it.
  */
 import { Effect, Schedule } from "effect"
 import type { Admin, IResourceConfigEntry, Kafka } from "kafkajs"
 import {
   COMMANDS_RETENTION_DAYS,
+  type Compression,
   MESSAGE_BYTES_MAX,
+  partitionedTopics,
   RECEIPTS_RETENTION_DAYS,
   type TopicKind,
   topicKinds,
   topicName
 } from "../../domain/records/Topics.ts"
 import { LogUnavailable, TopicsInvalid } from "../../ports/EventLog.ts"
-import { protocolErrorOf } from "./protocol/KafkaClient.ts"
+import { isLeaderMoving, protocolErrorOf } from "./protocol/KafkaClient.ts"
 
 export interface TopicSettings {
   readonly prefix: string
@@ -22,14 +24,24 @@ export interface TopicSettings {
   readonly minInSyncReplicas: number
   /** Milliseconds that `events` and `traces` are kept. */
   readonly eventsRetentionMs: number | "forever"
+  /** Of the batches that are written to the public topics from now on; zstd unless it is said. */
+  readonly publicCompression?: Compression
 }
 
-/** What a broker says of a topic that was made a moment ago, by us or by another process. */
+/**
+ * What a broker says for a moment of topics that were made, or have grown, by us or by others, or
+ * when it has just been started itself.
+ */
 const SPREADING = new Set([
-  "UNKNOWN_TOPIC_OR_PARTITION",
-  "LEADER_NOT_AVAILABLE",
-  "TOPIC_ALREADY_EXISTS"
+  "INVALID_PARTITIONS",
+  "NOT_CONTROLLER",
+  "REQUEST_TIMED_OUT",
+  "TOPIC_ALREADY_EXISTS",
+  "UNKNOWN_SERVER_ERROR"
 ])
+
+const isSpreading = (cause: unknown): boolean =>
+  isLeaderMoving(cause) || SPREADING.has(protocolErrorOf(cause) ?? "")
 
 /** Kafka's number for a topic as a configuration resource. */
 const CONFIG_RESOURCE_TOPIC = 2
@@ -66,9 +78,6 @@ const topicConfig = (kind: TopicKind, settings: TopicSettings): Record<string, s
   }
 }
 
-const partitionsOf = (kind: TopicKind, settings: TopicSettings): number =>
-  kind === "registry" ? 1 : settings.partitions
-
 const entries = (config: Record<string, string>): Array<IResourceConfigEntry> =>
   Object.entries(config).map(([name, value]) => ({ name, value }))
 
@@ -80,30 +89,39 @@ const wholeConfig = (kind: TopicKind, settings: TopicSettings): Array<IResourceC
     ...topicConfig(kind, settings)
   })
 
+/** Partitions by topic, of those that are there. */
+const countsOf = async (
+  admin: Admin,
+  prefix: string,
+  kinds: ReadonlyArray<TopicKind>
+): Promise<ReadonlyMap<TopicKind, number>> => {
+  if (kinds.length === 0) return new Map()
+  const { topics } = await admin.fetchTopicMetadata({
+    topics: kinds.map((kind) => topicName(prefix, kind))
+  })
+  const found = kinds.map((kind) => {
+    const topic = topics.find(({ name }) => name === topicName(prefix, kind))
+    return [kind, topic?.partitions.length ?? 0] as const
+  })
+  return new Map(found)
+}
+
+/** A topic that is new gets as many partitions as the others have. */
 const createMissing = async (admin: Admin, settings: TopicSettings): Promise<void> => {
   const existing = new Set(await admin.listTopics())
-  const missing = topicKinds.filter((kind) => !existing.has(topicName(settings.prefix, kind)))
+  const isThere = (kind: TopicKind) => existing.has(topicName(settings.prefix, kind))
+  const missing = topicKinds.filter((kind) => !isThere(kind))
   if (missing.length === 0) return
+  const counts = await countsOf(admin, settings.prefix, partitionedTopics.filter(isThere))
+  const partitions = counts.size === 0 ? settings.partitions : Math.max(...counts.values())
   await admin.createTopics({
     waitForLeaders: false,
     topics: missing.map((kind) => ({
       topic: topicName(settings.prefix, kind),
-      numPartitions: partitionsOf(kind, settings),
+      numPartitions: kind === "registry" ? 1 : partitions,
       replicationFactor: settings.replication,
       configEntries: wholeConfig(kind, settings)
     }))
-  })
-}
-
-const wrongCounts = async (admin: Admin, settings: TopicSettings): Promise<Array<string>> => {
-  const { topics } = await admin.fetchTopicMetadata({
-    topics: topicKinds.map((kind) => topicName(settings.prefix, kind))
-  })
-  return topicKinds.flatMap((kind) => {
-    const name = topicName(settings.prefix, kind)
-    const found = topics.find((topic) => topic.name === name)?.partitions.length ?? 0
-    const wanted = partitionsOf(kind, settings)
-    return found === wanted ? [] : [`${name} has ${found}, not ${wanted}`]
   })
 }
 
@@ -128,41 +146,82 @@ const toFailure = (cause: unknown, settings: TopicSettings): LogUnavailable | To
       })
     : new LogUnavailable({ operation: "create topics", cause })
 
-/** Create what is missing, then check every partition count. */
-export const ensureTopics = (
+/** Again while the brokers hear of topics one after the other. */
+const asAdmin = <A, E extends LogUnavailable | TopicsInvalid>(
   kafka: Kafka,
-  settings: TopicSettings
-): Effect.Effect<void, LogUnavailable | TopicsInvalid> =>
+  run: (admin: Admin) => Promise<A>,
+  toError: (cause: unknown) => E
+): Effect.Effect<A, E> =>
   Effect.acquireUseRelease(
     Effect.sync(() => kafka.admin()),
     (admin) =>
       Effect.tryPromise({
         try: async () => {
           await admin.connect()
-          await createMissing(admin, settings)
-          await alignRetention(admin, settings)
-          return await wrongCounts(admin, settings)
+          return await run(admin)
         },
-        catch: (cause) => toFailure(cause, settings)
+        catch: toError
       }).pipe(
         Effect.retry({
           schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo({ times: 100 })),
-          while: (failure) =>
-            failure._tag === "LogUnavailable" && SPREADING.has(protocolErrorOf(failure.cause) ?? "")
-        }),
-        Effect.flatMap((wrong) =>
-          wrong.length === 0
-            ? Effect.void
-            : Effect.fail(
-                new TopicsInvalid({
-                  message:
-                    `the partition count of existing topics differs from ALK_PARTITIONS: `
-                    + `${wrong.join("; ")}. A chain lives in one partition, so the count can't `
-                    + `change: set ALK_PARTITIONS to the count that the topics have, or use `
-                    + `another ALK_TOPIC_PREFIX`
-                })
-              )
-        )
+          while: (failure) => failure._tag === "LogUnavailable" && isSpreading(failure.cause)
+        })
       ),
     (admin) => Effect.promise(() => admin.disconnect().catch(() => undefined))
   )
+
+const unavailable = (operation: string) => (cause: unknown) =>
+  new LogUnavailable({ operation, cause })
+
+/** Create what is missing; partitions by topic. */
+export const ensureTopics = (
+  kafka: Kafka,
+  settings: TopicSettings
+): Effect.Effect<ReadonlyMap<TopicKind, number>, LogUnavailable | TopicsInvalid> =>
+  asAdmin(
+    kafka,
+    async (admin) => {
+      await createMissing(admin, settings)
+      await alignRetention(admin, settings)
+      return await countsOf(admin, settings.prefix, topicKinds)
+    },
+    (cause) => toFailure(cause, settings)
+  )
+
+/** Partitions by topic, none created. */
+export const topicCounts = (
+  kafka: Kafka,
+  prefix: string
+): Effect.Effect<ReadonlyMap<TopicKind, number>, LogUnavailable> =>
+  asAdmin(kafka, (admin) => countsOf(admin, prefix, topicKinds), unavailable("count partitions"))
+
+/**
+ * What reads is there before what it reads from, and the commands, which wake the sequencers, come
+ * last.
+ */
+const GROWN_IN_ORDER = partitionedTopics.toSorted(
+  (left, right) => Number(left === "commands") - Number(right === "commands")
+)
+
+/** One topic after the other up to this number of partitions; those that have it are left alone. */
+export const growTopics = (
+  kafka: Kafka,
+  prefix: string,
+  to: number
+): Effect.Effect<void, LogUnavailable> =>
+  asAdmin(
+    kafka,
+    async (admin) => {
+      const counts = await countsOf(admin, prefix, partitionedTopics)
+      for (const kind of GROWN_IN_ORDER) {
+        if ((counts.get(kind) ?? 0) >= to) continue
+        const topic = topicName(prefix, kind)
+        await admin.createPartitions({ topicPartitions: [{ topic, count: to }] })
+      }
+    },
+    unavailable("add partitions")
+  )
+
+/** The least that each of the partitioned topics has. */
+export const commonCount = (counts: ReadonlyMap<TopicKind, number>): number =>
+  Math.min(...partitionedTopics.map((kind) => counts.get(kind) ?? 0))

@@ -6,7 +6,12 @@
 import type net from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, type Scope } from "effect"
-import { type TopicKind, topicName } from "../../domain/records/Topics.ts"
+import {
+  type Compression,
+  publicTopics,
+  type TopicKind,
+  topicName
+} from "../../domain/records/Topics.ts"
 import {
   type LogAppender,
   LogUnavailable,
@@ -51,13 +56,13 @@ const CONCURRENT_MS = 1
 
 const TRANSACTION_COORDINATOR = 1
 /** The previous transaction is decided, but its markers are still being written. */
-const CONCURRENT_TRANSACTIONS = 51
+export const CONCURRENT_TRANSACTIONS = 51
 
 /** kafkajs requests the metadata of every topic unless it has one to ask for. */
 const FIRST_TOPIC = "commands"
 
 /** A cluster whose connections end with the scope, at the latest when the grace is over. */
-class Connections {
+export class Connections {
   readonly cluster: RawCluster
   readonly #sockets = new Set<net.Socket>()
   #closed = false
@@ -89,7 +94,7 @@ class Connections {
 }
 
 /** Whether it is not too late yet. */
-const beforeDeadline = (connections: Connections): (() => boolean) => {
+export const beforeDeadline = (connections: Connections): (() => boolean) => {
   const late = performance.now() + GIVE_UP_MS
   return () => !connections.isClosed && performance.now() < late
 }
@@ -107,14 +112,14 @@ const within = async <A>(work: Promise<A>, what: string): Promise<A> => {
   }
 }
 
-const throwOnErrorCode = <Answer extends { readonly errorCode: number }>(
+export const throwOnErrorCode = <Answer extends { readonly errorCode: number }>(
   answer: Answer
 ): Answer => {
   if (answer.errorCode !== 0) throw errorOfCode(answer.errorCode)
   return answer
 }
 
-const acquireConnections = (
+export const acquireConnections = (
   settings: KafkaSettings,
   prefix: string
 ): Effect.Effect<Connections, never, Scope.Scope> =>
@@ -244,13 +249,17 @@ class Transactions {
     connections: Connections,
     prefix: string,
     transactionalId: string,
-    identity: ProducerIdentity
+    identity: ProducerIdentity,
+    publicCompression: Compression
   ) {
     this.#connections = connections
     this.#prefix = prefix
     this.#transactionalId = transactionalId
     this.#identity = identity
-    this.#sender = new BatchSender(connections.cluster, transactionalId, identity)
+    const forOthers = new Set(publicTopics.map((kind) => topicName(prefix, kind)))
+    this.#sender = new BatchSender(connections.cluster, transactionalId, identity, {
+      compressionOf: (topic) => (forOthers.has(topic) ? publicCompression : "zstd")
+    })
   }
 
   async commit(
@@ -425,26 +434,37 @@ class Transactions {
   }
 }
 
-const findCoordinator = ({ cluster }: Connections, transactionalId: string): Promise<RawBroker> =>
+/** The broker that decides on the transactions of an id. */
+export const findCoordinator = (
+  { cluster }: Connections,
+  transactionalId: string
+): Promise<RawBroker> =>
   cluster.findGroupCoordinator({
     groupId: transactionalId,
     coordinatorType: TRANSACTION_COORDINATOR
   })
 
 /** An identity that fences every earlier writer of the same name and ends what it left open. */
-const fence = (connections: Connections, transactionalId: string): Promise<ProducerIdentity> =>
+export const fence = (
+  connections: Connections,
+  transactionalId: string,
+  timeoutMs = TRANSACTION_TIMEOUT_MS
+): Promise<ProducerIdentity> =>
   retryWhile(connections.cluster, beforeDeadline(connections), async () => {
     await connections.connect()
     const broker = await findCoordinator(connections, transactionalId)
-    return throwOnErrorCode(await initProducerId(broker, transactionalId, TRANSACTION_TIMEOUT_MS))
-      .identity
+    return throwOnErrorCode(await initProducerId(broker, transactionalId, timeoutMs)).identity
   })
 
-/** A writer that has just fenced every earlier one with the same transactional id. */
+/**
+ * A writer that has just fenced every earlier one with the same transactional id. What it writes to
+ * public topics is compressed as their readers can take it, the rest with zstd.
+ */
 export const makeTransactionalWriter = (
   settings: KafkaSettings,
   prefix: string,
-  transactionalId: string
+  transactionalId: string,
+  publicCompression: Compression = "zstd"
 ): Effect.Effect<TransactionalWriter, LogUnavailable, Scope.Scope> =>
   Effect.gen(function* () {
     const connections = yield* acquireConnections(settings, prefix)
@@ -452,7 +472,13 @@ export const makeTransactionalWriter = (
       try: () => within(fence(connections, transactionalId), "fencing"),
       catch: (cause) => new LogUnavailable({ operation: "fence", cause })
     })
-    const transactions = new Transactions(connections, prefix, transactionalId, identity)
+    const transactions = new Transactions(
+      connections,
+      prefix,
+      transactionalId,
+      identity,
+      publicCompression
+    )
     return {
       commit: (first, then) =>
         Effect.tryPromise({

@@ -257,3 +257,18 @@ export const signatureRefusal = (
     ? `its key ${keyId} handed over another tree of ${treeSize} leaves to ${successor}`
     : undefined
 }
+
+/** Why none of the keys that signed a checkpoint may have; undefined if one of them may. */
+export const checkpointRefusal = (
+  line: ReadonlyArray<KeyStanding>,
+  tree: TreeKeys,
+  { keyIds, rootHash, treeSize }: OpenedCheckpoint
+): string | undefined => {
+  let refusal: string | undefined = "its key is not published"
+  for (const { keyId, vkey } of line) {
+    if (!keyIds.includes(keyId)) continue
+    refusal = signatureRefusal(line, tree, { vkey, treeSize, rootHash })
+    if (refusal === undefined) return undefined
+  }
+  return refusal
+}

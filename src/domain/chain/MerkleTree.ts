@@ -191,6 +191,11 @@ export class Frontier {
     this.#size = size + count
   }
 
+  /** The hashes of the complete subtrees that the tree consists of, largest first. */
+  get peaks(): ReadonlyArray<Buffer> {
+    return [...this.#peaks]
+  }
+
   /** Root of the tree as it is. */
   root(): Buffer {
     return this.#size === 0 ? EMPTY_ROOT : fold(this.#peaks)

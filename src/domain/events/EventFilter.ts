@@ -2,7 +2,7 @@
  * What the event list, the statistics, the exports and the live stream can be narrowed by. The
  * store turns a filter into SQL, the live feed calls `matches`; both must choose the same events.
  */
-import type { JsonObject } from "../json/StrictJson.ts"
+import type { JsonObject } from "../json/Json.ts"
 import type { AuditEvent } from "./AuditEvent.ts"
 import { listedValue, parameterName, singleValue } from "./ConditionText.ts"
 import { type ExactConditions, filterFields, memberAt } from "./EventFields.ts"

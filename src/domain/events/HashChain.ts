@@ -6,7 +6,7 @@
 import { hash as digest } from "node:crypto"
 import { type LinkInput, linkHashOf } from "../chain/Chains.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
-import type { JsonObject } from "../json/StrictJson.ts"
+import type { JsonObject } from "../json/Json.ts"
 import type { AuditEvent } from "./AuditEvent.ts"
 import { parseEvent } from "./StoredEvent.ts"
 

@@ -3,8 +3,7 @@
  * store finds the same values by SQL.
  */
 import { canonicalize } from "../json/CanonicalJson.ts"
-import { isObject } from "../json/Json.ts"
-import type { JsonObject, JsonValue } from "../json/StrictJson.ts"
+import { isObject, type JsonObject, type JsonValue } from "../json/Json.ts"
 
 /** Before a path, where it stands among the names of fields. */
 export const METADATA_PREFIX = "metadata."

@@ -1,6 +1,5 @@
 /** The texts of an event that a search looks in, and how it compares them. */
-import { isObject } from "../json/Json.ts"
-import type { JsonValue } from "../json/StrictJson.ts"
+import { isObject, type JsonValue } from "../json/Json.ts"
 import type { AuditEvent } from "./AuditEvent.ts"
 
 const collectStrings = (value: JsonValue, into: Array<string>): void => {

@@ -2,7 +2,7 @@
  * RFC 8785 (JCS): the one text of a JSON value, whose bytes are hashed and stored. A property test
  * compares this faster code with the npm package `canonicalize`.
  */
-import type { JsonObject, JsonValue } from "./StrictJson.ts"
+import type { JsonObject, JsonValue } from "./Json.ts"
 
 /** A value that RFC 8785 has no text for: NaN, an infinity, or an unpaired surrogate. */
 export class NotCanonicalizable extends Error {

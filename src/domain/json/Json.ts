@@ -4,6 +4,12 @@
  * read here. Accepts, refuses and returns what the standard says for JSON.parse.
  */
 
+export type JsonValue = null | boolean | number | string | ReadonlyArray<JsonValue> | JsonObject
+
+export interface JsonObject {
+  readonly [key: string]: JsonValue
+}
+
 /** A JSON object whose members are not checked. */
 export type Fields = Readonly<Record<string, unknown>>
 

@@ -5,13 +5,7 @@
  * of events.
  */
 import { isUtf8 } from "node:buffer"
-import { JsonReader, parseJson } from "./Json.ts"
-
-export type JsonValue = null | boolean | number | string | ReadonlyArray<JsonValue> | JsonObject
-
-export interface JsonObject {
-  readonly [key: string]: JsonValue
-}
+import { type JsonObject, JsonReader, type JsonValue, parseJson } from "./Json.ts"
 
 /** Levels that objects and arrays may nest, counted from a member of the item: `metadata` is 1. */
 export const NESTING_MAX = 32

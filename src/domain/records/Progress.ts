@@ -8,6 +8,7 @@ import { recordDecoder } from "../json/RecordDecoder.ts"
 import { RecordUnreadable } from "../json/RecordFields.ts"
 import type { RecordContract } from "./RecordContract.ts"
 import { macHeaders } from "./RecordHeaders.ts"
+import { REBUILD_KEY, REBUILT_KEY } from "./ViewRebuild.ts"
 
 const partition = natural("The partition.")
 
@@ -58,6 +59,24 @@ export const readProgress = (partition: number, value: Buffer): Progress => {
   }
   return { ...noProgress(partition), ...progress }
 }
+
+/** Keys of records that say something else. */
+const otherKeys: ReadonlySet<string> = new Set([REBUILD_KEY, REBUILT_KEY])
+
+/** A record of the topic, as far as it matters here. */
+interface KeyedRecord {
+  readonly key: string | Uint8Array | null
+  readonly value: string | Uint8Array | null
+}
+
+/**
+ * The progress that a record of `alk.progress` says; undefined for one of another kind.
+ * @throws RecordUnreadable
+ */
+export const progressIn = (partition: number, { key, value }: KeyedRecord): Progress | undefined =>
+  value === null || otherKeys.has(Buffer.from(key ?? "").toString())
+    ? undefined
+    : readProgress(partition, Buffer.from(value))
 
 export const progressRecord: RecordContract = {
   name: "progress",

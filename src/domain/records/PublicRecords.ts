@@ -2,11 +2,11 @@
  * The public records: stored events, trace facts and checkpoints, with CloudEvents headers. They are
  * the contract for direct readers of the topics, so they say only what is true of every deployment.
  */
-import { Schema, Struct } from "effect"
+import { Schema } from "effect"
 import { CheckpointRecord } from "../chain/Checkpoint.ts"
 import { ACTION_FORM, AuditEvent } from "../events/AuditEvent.ts"
 import { form, tenant, text, time } from "../Forms.ts"
-import { TopicFact } from "../traces/TraceFact.ts"
+import { StoredFact } from "../traces/TraceFact.ts"
 import { AUDIT_EVENT_TYPE, CHECKPOINT_TYPE, TRACE_FACT_TYPE } from "./CloudEvent.ts"
 import type { RecordContract } from "./RecordContract.ts"
 
@@ -32,7 +32,10 @@ const headers = (
     "content-type": Schema.Literal("application/json").annotate({ description: "Of the value." })
   })
 
-const partitionKey = tenant("The tenant_id. Kafka's default partitioner (murmur2) places it.")
+const partitionKey = tenant(
+  "The tenant_id. All records of it are in one partition: that of murmur2 of it among the partitions "
+    + "that there were when the tenant was made."
+)
 
 // How long an action may be is configurable, so its length is no part of the contract.
 const Action = form(
@@ -46,8 +49,9 @@ export const auditEventRecord: RecordContract = {
   title: "Audit event",
   description:
     "One stored event, exactly the JSON that the API returns for it until its details are "
-    + "erased. No other members exist in this version: what is not listed here is not covered by "
-    + "the hashes.",
+    + "erased. An operator can let the topic forget them, too: then the record is the JSON of the "
+    + "erased event, with erased_at and the same hashes. No other members exist in this version: "
+    + "what is not listed here is not covered by the hashes.",
   key: partitionKey,
   headers: headers(AUDIT_EVENT_TYPE, {
     source: form(
@@ -57,9 +61,8 @@ export const auditEventRecord: RecordContract = {
     id: form(/^[1-9][0-9]*$/u, "The event's sequence_number."),
     time: "The event's created_at."
   }),
-  // An erasure never changes the topic, so a record never says that it was erased.
   value: AuditEvent.mapFields((fields) => ({
-    ...Struct.omit(fields, ["erased_at"]),
+    ...fields,
     action: Action,
     tenant_id: tenant("Whose chain it is in.").annotate({ examples: ["acme"] })
   }))
@@ -70,8 +73,9 @@ export const traceFactRecord: RecordContract = {
   topic: "traces",
   title: "Trace fact",
   description:
-    "One fact about an execution; `type` says which. No other members exist in this version: "
-    + "what is not listed here is not covered by the hashes.",
+    "One fact about an execution; `type` says which. An operator can let the topic forget the "
+    + "details of an erased execution: then its facts have erased_at instead, and the same hashes. "
+    + "No other members exist in this version: what is not listed here is not covered by the hashes.",
   key: partitionKey,
   headers: headers(TRACE_FACT_TYPE, {
     source: form(
@@ -81,7 +85,7 @@ export const traceFactRecord: RecordContract = {
     id: form(/^[1-9][0-9]*$/u, "The fact's chain_sequence."),
     time: "The fact's created_at."
   }),
-  value: TopicFact
+  value: StoredFact
 }
 
 export const checkpointRecord: RecordContract = {

@@ -7,7 +7,13 @@ import { Schema } from "effect"
 import { digits, natural, text, time } from "../Forms.ts"
 import { recordDecoder } from "../json/RecordDecoder.ts"
 import type { RecordContract } from "./RecordContract.ts"
-import { COMMAND_HEADER, MAC_HEADER, macHeader, REASON_HEADER } from "./RecordHeaders.ts"
+import {
+  COMMAND_HEADER,
+  KIND_HEADER,
+  MAC_HEADER,
+  macHeader,
+  REASON_HEADER
+} from "./RecordHeaders.ts"
 import { FORMAT_HEADER } from "./Topics.ts"
 
 /** Key of the marker, partition 0. */
@@ -29,6 +35,20 @@ export type Marker = typeof Marker.Type
 /** @throws RecordUnreadable */
 export const readMarker: (value: string | Buffer) => Marker = recordDecoder(Marker, "marker")
 
+/**
+ * Why a command is there. `unreadable`: this service wrote it, and this version can't read it.
+ * `failed`: it was read, and applying it failed twice. `copy`: one like it was applied before, or came
+ * too late to know. `foreign`: this service did not write it. Only the first two may be tried again.
+ */
+export const quarantineKinds = ["unreadable", "failed", "copy", "foreign"] as const
+export type QuarantineKind = (typeof quarantineKinds)[number]
+
+const kindHeader = Schema.Literals(quarantineKinds).annotate({
+  description:
+    "unreadable: it could not be read. failed: it could not be applied. copy: one like it was "
+    + "written before. foreign: this service did not write it. Earlier versions did not say it."
+})
+
 export const quarantineRecords: ReadonlyArray<RecordContract> = [
   {
     name: "quarantine",
@@ -41,6 +61,8 @@ export const quarantineRecords: ReadonlyArray<RecordContract> = [
     headers: Schema.Struct({
       [COMMAND_HEADER]: digits("The same offset."),
       [REASON_HEADER]: text("Why it could not be applied."),
+      [KIND_HEADER]: Schema.optionalKey(kindHeader),
+      [MAC_HEADER]: Schema.optionalKey(macHeader),
       [FORMAT_HEADER]: Schema.optionalKey(
         digits("How the command is written; 1 if it is not said.")
       )

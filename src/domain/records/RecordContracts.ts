@@ -7,6 +7,7 @@ import { receiptRecords } from "./Receipt.ts"
 import type { RecordContract } from "./RecordContract.ts"
 import { registryRecords } from "./RegistryRecords.ts"
 import { stateRecords } from "./StateRecords.ts"
+import { rebuildRecords } from "./ViewRebuild.ts"
 
 export const recordContracts: ReadonlyArray<RecordContract> = [
   auditEventRecord,
@@ -16,6 +17,7 @@ export const recordContracts: ReadonlyArray<RecordContract> = [
   ...receiptRecords,
   ...stateRecords,
   progressRecord,
+  ...rebuildRecords,
   ...quarantineRecords,
   ...registryRecords
 ]

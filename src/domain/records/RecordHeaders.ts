@@ -10,7 +10,7 @@ export const RECEIPT_HEADER = "alk-receipt"
 export const TENANT_HEADER = "alk-tenant"
 /** Which writer wrote the command, and its number there: `<writer>/<number>`. */
 export const WRITER_HEADER = "alk-writer"
-/** Tells the records of `alk.receipts` apart without parsing them. */
+/** Tells the records of `alk.receipts` and of `alk.quarantine` apart without parsing them. */
 export const KIND_HEADER = "alk-kind"
 /** The attempt that a record answers. */
 export const ATTEMPT_HEADER = "alk-attempt"

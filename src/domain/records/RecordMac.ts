@@ -4,19 +4,28 @@
  * by this service. Copies of genuine records are genuine: order is checked elsewhere.
  */
 import { createHmac, hash, hkdfSync, timingSafeEqual } from "node:crypto"
-import { MAC_HEADER, RECEIPT_HEADER, TENANT_HEADER, WRITER_HEADER } from "./RecordHeaders.ts"
+import {
+  KIND_HEADER,
+  MAC_HEADER,
+  RECEIPT_HEADER,
+  TENANT_HEADER,
+  WRITER_HEADER
+} from "./RecordHeaders.ts"
 import { FORMAT_HEADER, type TopicKind } from "./Topics.ts"
 
-/** Topics whose records carry a MAC: nothing but this service writes them. */
+/** Topics of which every record counts only with a MAC: nothing but this service writes them. */
 export const authenticatedTopics = ["registry", "commands", "state", "progress"] as const
 
-const authenticatedSet: ReadonlySet<TopicKind> = new Set(authenticatedTopics)
+/** Earlier versions have written records of `alk.quarantine` without one. */
+const authenticatedSet: ReadonlySet<TopicKind> = new Set([...authenticatedTopics, "quarantine"])
 
 /** True for topics whose records carry a MAC. */
 export const isAuthenticated = (topic: TopicKind): boolean => authenticatedSet.has(topic)
 
 /** Headers of authenticated records that readers use, in the order of the MAC. */
 const COVERED_HEADERS = [FORMAT_HEADER, RECEIPT_HEADER, TENANT_HEADER, WRITER_HEADER]
+/** The same of records that have it: those of `alk.quarantine`. */
+const COVERED_KIND = [...COVERED_HEADERS, KIND_HEADER]
 
 const KEY_LABEL = "alk-record-mac-key-v1"
 const TEXT_LABEL = "alk-record-mac-v1"
@@ -90,7 +99,8 @@ export class RecordMac {
 
   /** 64 hex digits. */
   of({ headers, key, partition, topic, value }: MacInput): string {
-    const own = COVERED_HEADERS.map((name) => headers[name])
+    const covered = headers[KIND_HEADER] === undefined ? COVERED_HEADERS : COVERED_KIND
+    const own = covered.map((name) => headers[name])
     const parts = [TEXT_LABEL, topic, key, ...own]
     const frame = parts.reduce<number>((sum, part) => sum + LENGTH_BYTES + lengthOf(part), 0)
     const size = BLOCK_BYTES + frame + 2 * LENGTH_BYTES

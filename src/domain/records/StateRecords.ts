@@ -38,7 +38,7 @@ export const ENTRY_BYTES = 40
 export const Meta = Schema.Struct({
   format: Schema.Literal(1).annotate({ description: "Version of the changelog." }),
   partitions: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
-    description: "Partition count of every topic; it can't change."
+    description: "Partition count of every topic when the changelog was begun."
   })
 })
 

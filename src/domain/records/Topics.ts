@@ -20,6 +20,13 @@ export type TopicKind = PartitionedTopic | "registry"
 
 export const topicKinds: ReadonlyArray<TopicKind> = [...partitionedTopics, "registry"]
 
+/** Topics that others read as well: what is on them is a contract. */
+export const publicTopics = ["events", "traces", "checkpoints"] as const
+
+/** What the batches of a topic can be compressed with. */
+export const compressions = ["zstd", "gzip", "none"] as const
+export type Compression = (typeof compressions)[number]
+
 /** The full name of a topic, `alk.events` with the default prefix. */
 export const topicName = (prefix: string, kind: TopicKind): string => `${prefix}.${kind}`
 

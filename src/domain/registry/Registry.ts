@@ -2,20 +2,34 @@
  * Tenants, API keys, share links and the public keys of checkpoints: what may be done to them, and
  * what is known of them. Their records are in RegistryEntry.
  */
+
 import { type LineKey, openEndorsement } from "../chain/KeyLine.ts"
+import type { PrunedPoint } from "../chain/PrunedPoint.ts"
+import { treeOfPoint } from "../chain/PrunedPoint.ts"
 import { RecordUnreadable } from "../json/RecordFields.ts"
 import { formatMicros, microsOf } from "../Timestamp.ts"
+import { type RegistryDecision, refused } from "./Decision.ts"
+import { isOlder } from "./Placement.ts"
 import {
   type ApiKey,
+  type DataVersion,
+  type KeyUse,
+  PARTITIONS_ID,
+  type Partitions,
+  type QuarantineAct,
   type RegistryChange,
   type RegistryEntry,
   type RegistryOperation,
   type RegistryRemoval,
   registryKey,
+  type Session,
   type ShareLink,
   type SigningKey,
   type Tenant
 } from "./RegistryEntry.ts"
+import { decideRetention, deletedText, type RetentionReader } from "./Retention.ts"
+import { isRetentionOperation, type Retention, type Tombstone } from "./RetentionEntry.ts"
+import { endedSession, openSessions, SESSIONS_MAX, tooManySessions } from "./Sessions.ts"
 
 /** The published keys as a line; those of a version without endorsements are roots. */
 export const lineKeysOf = (keys: Iterable<SigningKey>): ReadonlyArray<LineKey> =>
@@ -37,6 +51,12 @@ export const checkNotOlder = (registry: RegistryReader, change: RegistryChange):
     if (known?.revoked_at !== undefined && change.key.revoked_at === undefined) {
       throw older("the key is revoked")
     }
+  } else if (change.kind === "key_use") {
+    const { key_id, used_at } = change.key_use
+    const known = registry.keyUse(key_id)
+    if (known !== undefined && used_at < known.used_at) {
+      throw older(`the key was used at ${known.used_at}`)
+    }
   } else if (change.kind === "link") {
     const known = registry.link(change.link.id)
     if (known === undefined) return
@@ -44,10 +64,35 @@ export const checkNotOlder = (registry: RegistryReader, change: RegistryChange):
       throw older("the link is revoked")
     }
     if (change.link.uses < known.uses) throw older(`the link was used ${known.uses} times`)
+  } else if (change.kind === "session") {
+    const known = registry.session(change.session.id)
+    if (known?.ended_at !== undefined && change.session.ended_at === undefined) {
+      throw older("the session has ended")
+    }
   } else if (change.kind === "signing_key") {
     const { endorsement, key_id } = change.signing_key
     if (registry.signingKey(key_id)?.endorsement !== undefined && endorsement === undefined) {
       throw older("the key is endorsed")
+    }
+  } else if (change.kind === "data_version") {
+    const known = registry.dataVersion()
+    if (known !== undefined && change.data_version.version < known.version) {
+      throw older(`the data has version ${known.version}`)
+    }
+  } else if (change.kind === "tenant") {
+    const known = registry.tenant(change.tenant.id)
+    if (known !== undefined && known.partitions !== change.tenant.partitions) {
+      throw new RecordUnreadable("a tenant never moves: it would be in another partition")
+    }
+  } else if (change.kind === "partitions") {
+    const known = registry.partitions()
+    if (known !== undefined && isOlder(change.partitions, known)) {
+      throw older(`the topics have ${known.topics} partitions`)
+    }
+  } else if (change.kind === "pruned") {
+    const known = registry.pruned(treeOfPoint(change.pruned))
+    if (known !== undefined && change.pruned.size < known.size) {
+      throw older(`the chain is pruned up to ${known.size}`)
     }
   }
 }
@@ -56,25 +101,35 @@ export const checkNotOlder = (registry: RegistryReader, change: RegistryChange):
 export interface Registry extends RegistryReader {
   readonly tenants: ReadonlyMap<string, Tenant>
   readonly keys: ReadonlyMap<string, ApiKey>
+  readonly keyUses: ReadonlyMap<string, KeyUse>
   readonly links: ReadonlyMap<string, ShareLink>
+  readonly sessions: ReadonlyMap<string, Session>
   readonly signingKeys: ReadonlyMap<string, SigningKey>
+  readonly quarantineActs: ReadonlyMap<string, QuarantineAct>
+  /** By tenant. */
+  readonly retentions: ReadonlyMap<string, Retention>
+  /** By tree. */
+  readonly prunedPoints: ReadonlyMap<string, PrunedPoint>
+  /** By tenant. */
+  readonly tombstones: ReadonlyMap<string, Tombstone>
   /** The key with this hash, and the link with this hash of its token. */
   keyOfHash(hash: string): ApiKey | undefined
   linkOfHash(hash: string): ShareLink | undefined
 }
 
 /** What a decision reads. */
-export interface RegistryReader {
-  tenant(id: string): Tenant | undefined
+export interface RegistryReader extends RetentionReader {
   key(id: string): ApiKey | undefined
   link(id: string): ShareLink | undefined
+  session(id: string): Session | undefined
   signingKey(id: string): SigningKey | undefined
+  quarantineAct(id: string): QuarantineAct | undefined
+  dataVersion(): DataVersion | undefined
+  partitions(): Partitions | undefined
   allSigningKeys(): Iterable<SigningKey>
-  keysOf(tenantId: string): Iterable<ApiKey>
-  linksOf(tenantId: string): Iterable<ShareLink>
 }
 
-/** Links of one tenant that can be used, and keys that are not revoked, at the same time. */
+/** Links of one tenant that can be used, and keys that are valid, at the same time. */
 export const LINKS_MAX = 1_000
 export const KEYS_MAX = 1_000
 /** Days that a link which has ended is still listed. */
@@ -83,24 +138,31 @@ const DAY_MICROS = 86_400_000_000
 /** Links of one tenant that have ended and are still listed, the newest of them. */
 export const ENDED_LINKS_MAX = 1_000
 
-export type RegistryDecision =
-  | { readonly granted: true; readonly entries: ReadonlyArray<RegistryEntry> }
-  | { readonly granted: false; readonly code: RefusalCode; readonly message: string }
+/** How a link can have ended, and what is said of it. */
+export const linkEnds = {
+  revoked: "it was revoked",
+  expired: "it has expired",
+  used_up: "it is used up"
+} as const
+export type LinkEnd = keyof typeof linkEnds
 
-/** Why an operation is refused. */
-export type RefusalCode = "id_conflict" | "not_found" | "limit_reached"
-
-const refused = (code: RefusalCode, message: string): RegistryDecision => ({
-  granted: false,
-  code,
-  message
-})
+/** How a link has ended at this time; undefined while it can be used. */
+export const linkEnd = (link: ShareLink, now: string): LinkEnd | undefined => {
+  if (link.revoked_at !== undefined) return "revoked"
+  if (link.expires_at <= now) return "expired"
+  return link.max_uses !== undefined && link.uses >= link.max_uses ? "used_up" : undefined
+}
 
 /** Why a link can't be used at this time, or undefined if it can. */
 export const linkRefusal = (link: ShareLink, now: string): string | undefined => {
-  if (link.revoked_at !== undefined) return "it was revoked"
-  if (link.expires_at <= now) return "it has expired"
-  return link.max_uses !== undefined && link.uses >= link.max_uses ? "it is used up" : undefined
+  const end = linkEnd(link, now)
+  return end === undefined ? undefined : linkEnds[end]
+}
+
+/** The link after one use more. Clocks of processes differ: the latest use is the last one. */
+const usedLink = (link: ShareLink, usedAt: string): ShareLink => {
+  const before = link.last_used_at ?? ""
+  return { ...link, uses: link.uses + 1, last_used_at: usedAt > before ? usedAt : before }
 }
 
 /** How many of a tenant's links can be used at this time. */
@@ -118,9 +180,25 @@ export const usableLinks = (
 export const tooManyLinks = (limit: number): string =>
   `this tenant has ${limit} share links that can be used, the most allowed; revoke some`
 
-const liveKeys = (registry: RegistryReader, tenantId: string): number => {
+/** Why a key is not valid at this time, or undefined if it is. */
+export const keyRefusal = (
+  { expires_at, revoked_at }: Pick<ApiKey, "expires_at" | "revoked_at">,
+  now: string
+): string | undefined => {
+  if (revoked_at !== undefined) return "is revoked"
+  return expires_at !== undefined && expires_at <= now ? `has expired at ${expires_at}` : undefined
+}
+
+/** The same of a key that may be unknown here, as those of the configuration are. */
+const refusalOfKey = (registry: RegistryReader, keyId: string, now: string): string | undefined => {
+  const key = registry.key(keyId)
+  const refusal = key && keyRefusal(key, now)
+  return refusal && `key ${keyId} ${refusal}`
+}
+
+const validKeys = (registry: RegistryReader, tenantId: string, now: string): number => {
   let count = 0
-  for (const { revoked_at } of registry.keysOf(tenantId)) if (revoked_at === undefined) count++
+  for (const key of registry.keysOf(tenantId)) if (keyRefusal(key, now) === undefined) count++
   return count
 }
 
@@ -211,17 +289,153 @@ const decideSigningKey = (registry: RegistryReader, wanted: SigningKey): Registr
   return { granted: true, entries: [{ kind: "signing_key", signing_key }] }
 }
 
+const decideSession = (
+  registry: RegistryReader,
+  operation: Extract<RegistryOperation, { readonly op: "create_session" | "end_session" }>
+): RegistryDecision => {
+  if (operation.op === "end_session") {
+    const { ended_at, session_id } = operation
+    const entry = endedSession(registry.session(session_id), ended_at)
+    return entry === undefined
+      ? refused("not_found", `there is no session ${session_id} to end`)
+      : { granted: true, entries: [entry] }
+  }
+  const { session } = operation
+  const { created_at, id, key_id, tenant_id } = session
+  const refusal = refusalOfKey(registry, key_id, created_at)
+  if (refusal !== undefined) return refused("not_found", refusal)
+  if (registry.session(id) !== undefined) {
+    return refused("id_conflict", `session ${id} exists already`)
+  }
+  return openSessions(registry.sessionsOf(tenant_id), created_at) >= SESSIONS_MAX
+    ? refused("limit_reached", tooManySessions(SESSIONS_MAX))
+    : { granted: true, entries: [{ kind: "session", session }] }
+}
+
+/** A command in quarantine is settled once: a second replay would be another copy of it. */
+const decideQuarantined = (
+  registry: RegistryReader,
+  quarantine_act: QuarantineAct
+): RegistryDecision => {
+  const known = registry.quarantineAct(quarantine_act.id)
+  return known === undefined
+    ? { granted: true, entries: [{ kind: "quarantine_act", quarantine_act }] }
+    : refused("id_conflict", `${known.id} was ${known.state} at ${known.settled_at}`)
+}
+
+/** Uses later than those that are known: processes report them in any order. */
+const newerUses = (
+  registry: RegistryReader,
+  uses: ReadonlyArray<KeyUse>
+): ReadonlyArray<RegistryEntry> => {
+  const latest = new Map<string, KeyUse>()
+  for (const use of uses) {
+    const known = latest.get(use.key_id) ?? registry.keyUse(use.key_id)
+    if (known === undefined || use.used_at > known.used_at) latest.set(use.key_id, use)
+  }
+  return [...latest.values()].map((key_use) => ({ kind: "key_use", key_use }))
+}
+
+const decideUse = (
+  registry: RegistryReader,
+  operation: Extract<RegistryOperation, { readonly op: "use_link" }>
+): RegistryDecision => {
+  const link = linkOf(registry, operation)
+  if (link === undefined || isOfRevokedKey(registry, link)) {
+    return refused("not_found", "the share link can't be used: it is unknown or revoked")
+  }
+  const refusal = linkRefusal(link, operation.used_at)
+  if (refusal !== undefined) return refused("not_found", `the share link can't be used: ${refusal}`)
+  const used = usedLink(link, operation.used_at)
+  return { granted: true, entries: [{ kind: "link", link: used }] }
+}
+
+const newerVersion = (
+  registry: RegistryReader,
+  data_version: DataVersion
+): ReadonlyArray<RegistryEntry> =>
+  data_version.version > (registry.dataVersion()?.version ?? 0)
+    ? [{ kind: "data_version", data_version }]
+    : []
+
+/**
+ * A growth goes on step by step, and is repeated from any of them. A second one begins only when the
+ * first has come to its end.
+ */
+const decideGrowth = (
+  registry: RegistryReader,
+  operation: Extract<RegistryOperation, { readonly op: "grow_partitions" }>
+): RegistryDecision => {
+  const { changed_at, data_version, from, step, to } = operation
+  const { counts, growing_to, topics } = registry.partitions() ?? {
+    counts: [from],
+    topics: from,
+    growing_to: undefined
+  }
+  const spread = counts.at(-1)!
+  const write = (next: Pick<Partitions, "counts" | "topics" | "growing_to">): RegistryDecision => ({
+    granted: true,
+    entries: [
+      ...newerVersion(registry, data_version),
+      { kind: "partitions", partitions: { id: PARTITIONS_ID, ...next, changed_at } }
+    ]
+  })
+  const done: RegistryDecision = { granted: true, entries: [] }
+  const underWay = growing_to ?? (topics > spread ? topics : undefined)
+  if (underWay !== undefined && underWay !== to) {
+    return refused(
+      "id_conflict",
+      `a growth to ${underWay} partitions is under way: finish it first`
+    )
+  }
+  if (underWay === undefined && to < spread) {
+    return refused("id_conflict", `the topics have ${spread} partitions and never get fewer`)
+  }
+  switch (step) {
+    case "begin":
+      return underWay === to || spread === to ? done : write({ counts, topics, growing_to: to })
+    case "open":
+      if (growing_to === to) return write({ counts, topics: to })
+      return topics === to ? done : refused("not_found", "no growth has begun")
+    case "spread":
+      if (spread === to) return done
+      return topics === to
+        ? write({ counts: [...counts, to], topics })
+        : refused("not_found", "the topics are not there yet")
+  }
+}
+
+/** A tenant without records is placed over the partitions of now, any other one stays. */
+const placed = (registry: RegistryReader, tenant: Tenant, isFree: boolean): Tenant => {
+  const { partitions: _claimed, ...own } = tenant
+  const { counts } = registry.partitions() ?? { counts: [] }
+  return isFree && counts.length > 1 ? { ...own, partitions: counts.at(-1)! } : own
+}
+
+const decideTenant = (
+  registry: RegistryReader,
+  operation: Extract<RegistryOperation, { readonly op: "create_tenant" }>
+): RegistryDecision => {
+  const { spread = false, tenant } = operation
+  const tombstone = registry.tombstone(tenant.id)
+  if (tombstone !== undefined) return refused("tenant_deleted", deletedText(tombstone))
+  if (registry.tenant(tenant.id) !== undefined) {
+    return refused("id_conflict", `tenant ${tenant.id} exists already`)
+  }
+  return { granted: true, entries: [{ kind: "tenant", tenant: placed(registry, tenant, spread) }] }
+}
+
 /** What an operation changes, or why it is refused. */
 export const decide = (
   registry: RegistryReader,
   operation: RegistryOperation
 ): RegistryDecision => {
+  if (isRetentionOperation(operation)) return decideRetention(registry, operation)
   switch (operation.op) {
     case "create_link": {
       const { link } = operation
-      if (isOfRevokedKey(registry, link)) {
-        return refused("not_found", `key ${link.created_by} is revoked`)
-      }
+      const refusal = refusalOfKey(registry, link.created_by, link.created_at)
+      if (refusal !== undefined) return refused("not_found", refusal)
       if (registry.link(link.id) !== undefined) {
         return refused("id_conflict", `share link ${link.id} exists already`)
       }
@@ -237,28 +451,25 @@ export const decide = (
       const revoked = { ...link, revoked_at: operation.revoked_at }
       return { granted: true, entries: [{ kind: "link", link: revoked }] }
     }
-    case "use_link": {
-      const link = linkOf(registry, operation)
-      if (link === undefined || isOfRevokedKey(registry, link)) {
-        return refused("not_found", "the share link can't be used: it is unknown or revoked")
-      }
-      const refusal = linkRefusal(link, operation.used_at)
-      if (refusal !== undefined) {
-        return refused("not_found", `the share link can't be used: ${refusal}`)
-      }
-      const used = { ...link, uses: link.uses + 1 }
-      return { granted: true, entries: [{ kind: "link", link: used }] }
-    }
+    case "use_link":
+      return decideUse(registry, operation)
+    case "create_session":
+    case "end_session":
+      return decideSession(registry, operation)
+    case "settle_quarantined":
+      return decideQuarantined(registry, operation.quarantine_act)
+    case "note_data_version":
+      return { granted: true, entries: newerVersion(registry, operation.data_version) }
+    case "grow_partitions":
+      return decideGrowth(registry, operation)
     case "add_signing_key":
       return decideSigningKey(registry, operation.signing_key)
-    case "create_tenant": {
-      const { tenant } = operation
-      return registry.tenant(tenant.id) !== undefined
-        ? refused("id_conflict", `tenant ${tenant.id} exists already`)
-        : { granted: true, entries: [{ kind: "tenant", tenant }] }
-    }
+    case "create_tenant":
+      return decideTenant(registry, operation)
     case "create_key": {
       const { key, tenant } = operation
+      const tombstone = registry.tombstone(key.tenant_id)
+      if (tombstone !== undefined) return refused("tenant_deleted", deletedText(tombstone))
       const known = registry.tenant(key.tenant_id) !== undefined
       if (!known && tenant?.id !== key.tenant_id) {
         return refused("not_found", `there is no tenant ${key.tenant_id}`)
@@ -266,19 +477,24 @@ export const decide = (
       if (registry.key(key.id) !== undefined) {
         return refused("id_conflict", `key ${key.id} exists already`)
       }
-      if (liveKeys(registry, key.tenant_id) >= KEYS_MAX) {
+      if (validKeys(registry, key.tenant_id, key.created_at) >= KEYS_MAX) {
         return refused(
           "limit_reached",
-          `tenant ${key.tenant_id} has ${KEYS_MAX} keys that are not revoked, the most allowed; `
-            + "revoke some"
+          `tenant ${key.tenant_id} has ${KEYS_MAX} keys that are neither revoked nor expired, the `
+            + "most allowed; revoke some"
         )
       }
       const made: RegistryEntry = { kind: "key", key }
       return {
         granted: true,
-        entries: known || tenant === undefined ? [made] : [{ kind: "tenant", tenant }, made]
+        entries:
+          known || tenant === undefined
+            ? [made]
+            : [{ kind: "tenant", tenant: placed(registry, tenant, false) }, made]
       }
     }
+    case "use_keys":
+      return { granted: true, entries: newerUses(registry, operation.uses) }
     case "revoke_key": {
       const key = registry.key(operation.key_id) ?? operation.key
       if (key === undefined || key.tenant_id !== operation.tenant_id) {

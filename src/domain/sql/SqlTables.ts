@@ -59,6 +59,15 @@ const spans = {
   ended_at: [MAYBE_TIME, "When it ended, at the latest with its execution."],
   duration_ms: ["Nullable(Float64)", "Milliseconds from start to end."],
   error: ["Nullable(String)", "Its error: a text, or JSON."],
+  model: [
+    "Nullable(String)",
+    "The model that its metadata names; this and what follows as in `summary`."
+  ],
+  input_tokens: ["Nullable(UInt64)", "Tokens that the model has read."],
+  output_tokens: ["Nullable(UInt64)", "Tokens that the model has written."],
+  cost: ["Nullable(Float64)", "What it has cost, as the client said."],
+  session_id: ["Nullable(String)", "The session that its metadata names."],
+  user_id: ["Nullable(String)", "The user that its metadata names."],
   metadata: ["String", `${METADATA} What the end brought is in it.`]
 } as const satisfies Record<string, Column>
 

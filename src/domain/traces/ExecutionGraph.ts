@@ -6,7 +6,7 @@ import { hash } from "node:crypto"
 import { Schema } from "effect"
 import { sha256 } from "../Forms.ts"
 import { canonicalize } from "../json/CanonicalJson.ts"
-import type { JsonObject } from "../json/StrictJson.ts"
+import type { JsonObject } from "../json/Json.ts"
 import { criticalPathOf, PathSection } from "./CriticalPath.ts"
 import { InferredEdge, inferEdges } from "./InferredEdges.ts"
 import {

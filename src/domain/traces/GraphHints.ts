@@ -10,8 +10,7 @@
  * `gen_ai.prompt`, `traceloop.association.properties.*`), LangSmith (`langsmith.metadata.*`), the
  * Vercel AI SDK (`ai.toolCall.id`, `ai.response.toolCalls`, `ai.prompt.messages`).
  */
-import { isObject, parseJson } from "../json/Json.ts"
-import type { JsonObject } from "../json/StrictJson.ts"
+import { isObject, type JsonObject, parseJson } from "../json/Json.ts"
 import { TOKEN_NAMES } from "./SpanSummary.ts"
 import type { Span } from "./TraceResources.ts"
 
@@ -68,6 +67,7 @@ export const HINT_NAME = `^(?:${[
   ANSWERED_NAME
 ].join("|")})$`
 
+const hintName = new RegExp(HINT_NAME)
 const askedName = new RegExp(`^(?:${ASKED_NAME})$`)
 const answeredName = new RegExp(`^(?:${ANSWERED_NAME})$`)
 
@@ -206,6 +206,17 @@ export const hintsOf = ({ metadata }: Pick<Span, "metadata">): GraphHints => {
     nodeId: firstText(own, [NODE]),
     parentNodeId: firstText(own, [PARENT_NODE])
   }
+}
+
+const hintsWithin = (object: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(object).filter(([name]) => hintName.test(name)))
+
+/** Of metadata what a graph looks at: hints and tokens of the rest are the same. */
+export const hintMembers = (metadata: JsonObject): JsonObject => {
+  const { attributes } = metadata
+  return isObject(attributes)
+    ? { ...hintsWithin(metadata), attributes: hintsWithin(attributes) }
+    : hintsWithin(metadata)
 }
 
 /**

@@ -6,8 +6,7 @@
 import { Schema } from "effect"
 import { natural, sequence, sha256, text } from "../Forms.ts"
 import { sha256Hex } from "../Identifiers.ts"
-import { isObject } from "../json/Json.ts"
-import type { JsonObject } from "../json/StrictJson.ts"
+import { isObject, type JsonObject } from "../json/Json.ts"
 import { PreparedDetails, type TraceFact } from "./TraceFact.ts"
 
 /** Bytes of UTF-8 above which a text leaves its span. */
@@ -19,7 +18,7 @@ const CHUNK_BYTES = 262_144
 
 const REFERENCE_PREFIX = "sha256:"
 
-/** What stands in a span for a value. */
+/** The reference to a value, which a span has in its place. */
 export const PayloadReference = Schema.Struct({
   $ref: Schema.String.check(Schema.isPattern(/^sha256:[0-9a-f]{64}$/u)).annotate({
     description: "SHA-256 of the UTF-8 bytes of the value."
@@ -36,7 +35,7 @@ export const PayloadReference = Schema.Struct({
   )
 }).annotate({
   identifier: "PayloadReference",
-  description: "Stands for a value in metadata, payload or error of a span or trace event."
+  description: "In place of a value in metadata, payload or error of a span or trace event."
 })
 export type PayloadReference = typeof PayloadReference.Type
 

@@ -8,9 +8,9 @@ import { Schema } from "effect"
 import { defined } from "../Defined.ts"
 import { natural } from "../Forms.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
-import { isObject } from "../json/Json.ts"
-import type { JsonObject, JsonValue } from "../json/StrictJson.ts"
+import { isObject, type JsonObject, type JsonValue } from "../json/Json.ts"
 import { microsOf } from "../Timestamp.ts"
+import { callTypes } from "./ExecutionSummary.ts"
 import { type SpanSummary, summaryOf } from "./SpanSummary.ts"
 import type { Span } from "./TraceResources.ts"
 
@@ -72,10 +72,14 @@ export const RunTotals = Schema.Struct({
   spans: natural("All of its spans."),
   errors: natural("Spans that have failed."),
   calls: natural("Spans of type LLM_CALL or EMBEDDING."),
-  input_tokens: natural("Tokens that these have read."),
-  output_tokens: natural("Tokens that these have written."),
+  input_tokens: natural(
+    "Tokens that these have read; where none says it, the most that a span says."
+  ),
+  output_tokens: natural("Tokens that these have written, in the same way."),
   cost: optional(
-    Schema.Finite.annotate({ description: "What these have cost, as the client said." })
+    Schema.Finite.annotate({
+      description: "What these have cost, as the client said, in the same way."
+    })
   ),
   duration_us: optional(natural("Microseconds from start to end; absent while it runs."))
 }).annotate({ identifier: "RunTotals", description: "Sums end at 9007199254740991." })
@@ -138,14 +142,19 @@ export interface ComparedRun {
 
 const sum = (left: number, right = 0): number => Math.min(left + right, Number.MAX_SAFE_INTEGER)
 
-/** Agents' spans repeat the tokens of what is below them, so only calls of models count. */
-const isCall = ({ type }: ComparedSpan): boolean => type === "LLM_CALL" || type === "EMBEDDING"
+const isCall = ({ type }: ComparedSpan): boolean => callTypes.includes(type)
 
 export const totalsOf = ({ endedAt, spans, startedAt }: ComparedRun): RunTotals => {
   const calls = spans.filter(isCall)
-  const costs = calls.flatMap(({ summary }) => summary.cost ?? [])
+  const said = (name: "input_tokens" | "output_tokens" | "cost"): ReadonlyArray<number> => {
+    const byCalls = calls.flatMap(({ summary }) => summary[name] ?? [])
+    if (byCalls.length > 0) return byCalls
+    const bySpans = spans.flatMap(({ summary }) => summary[name] ?? [])
+    return bySpans.length === 0 ? [] : [bySpans.reduce((most, one) => Math.max(most, one))]
+  }
   const tokens = (name: "input_tokens" | "output_tokens") =>
-    calls.reduce((total, { summary }) => sum(total, summary[name]), 0)
+    said(name).reduce((total, one) => sum(total, one), 0)
+  const costs = said("cost")
   return defined({
     spans: spans.length,
     errors: spans.filter(({ status }) => status === "FAILED").length,

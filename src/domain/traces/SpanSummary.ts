@@ -50,7 +50,7 @@ export const ShownSpan = Schema.Struct({
 export type ShownSpan = typeof ShownSpan.Type
 
 /** Names of attributes; the first that has a value of the right kind decides. */
-const names = {
+export const summaryNames = {
   model: [
     "gen_ai.response.model",
     "gen_ai.request.model",
@@ -77,7 +77,7 @@ const names = {
     "ai.usage.outputTokens",
     "ai.usage.completionTokens"
   ],
-  finishReasons: ["gen_ai.response.finish_reasons"],
+  finishReasons: ["gen_ai.response.finish_reasons", "llm.finish_reason"],
   sessionId: [
     "gen_ai.conversation.id",
     "session.id",
@@ -94,27 +94,62 @@ const names = {
 } as const
 
 /** The names that tokens have. */
-export const TOKEN_NAMES: ReadonlyArray<string> = [...names.inputTokens, ...names.outputTokens]
+export const TOKEN_NAMES: ReadonlyArray<string> = [
+  ...summaryNames.inputTokens,
+  ...summaryNames.outputTokens
+]
 
 type Attributes = Readonly<Record<string, unknown>>
 
-const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
-const isCount = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && Number(value) >= 0
-const isTexts = (value: unknown): value is ReadonlyArray<string> =>
-  Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === "string")
-const isAmount = (value: unknown): value is number => Number.isFinite(value) && Number(value) >= 0
+/**
+ * Forms of values, as regular expressions. A text that begins as an object or a list does is none:
+ * so begins a reference to a value. Numbers may have been sent as texts.
+ */
+export const summaryForms = {
+  text: "[^{[][^]*",
+  count: "[0-9]{1,15}",
+  amount: "[0-9]{1,40}(?:[.][0-9]{1,40})?(?:[eE][-+]?[0-9]{1,2})?"
+}
+
+const formOf = (form: string) => new RegExp(`^(${form})$`, "u")
+const isText = formOf(summaryForms.text)
+const isCount = formOf(summaryForms.count)
+const isAmount = formOf(summaryForms.amount)
+
+/** As ClickHouse writes it; undefined for what is no text, number or boolean. */
+const textOf = (value: unknown): string | undefined => {
+  if (typeof value === "number") return String(value).replace("e+", "e")
+  return typeof value === "string" || typeof value === "boolean" ? String(value) : undefined
+}
+
+const asForm =
+  <A>(form: RegExp, read: (text: string) => A) =>
+  (value: unknown): A | undefined => {
+    const text = textOf(value)
+    return text !== undefined && form.test(text) ? read(text) : undefined
+  }
+
+const asText = asForm(isText, String)
+const asCount = asForm(isCount, Number)
+const asAmount = asForm(isAmount, Number)
+
+const asTexts = (value: unknown): ReadonlyArray<string> | undefined =>
+  typeof value === "string" && value !== ""
+    ? [value]
+    : Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === "string")
+      ? value
+      : undefined
 
 /** The first value of a kind, by name. */
 const firstOf = <A>(
   places: ReadonlyArray<Attributes>,
   names: ReadonlyArray<string>,
-  isOne: (value: unknown) => value is A
+  as: (value: unknown) => A | undefined
 ): A | undefined => {
   for (const attributes of places) {
     for (const name of names) {
-      const value = Object.hasOwn(attributes, name) ? attributes[name] : undefined
-      if (isOne(value)) return value
+      const value = Object.hasOwn(attributes, name) ? as(attributes[name]) : undefined
+      if (value !== undefined) return value
     }
   }
   return undefined
@@ -125,13 +160,13 @@ export const summaryOf = ({ metadata }: Pick<Span, "metadata">): SpanSummary | u
   const attributes = metadata["attributes"]
   const places = isObject(attributes) ? [attributes, metadata] : [metadata]
   const summary: SpanSummary = defined({
-    model: firstOf(places, names.model, isText),
-    input_tokens: firstOf(places, names.inputTokens, isCount),
-    output_tokens: firstOf(places, names.outputTokens, isCount),
-    finish_reasons: firstOf(places, names.finishReasons, isTexts),
-    session_id: firstOf(places, names.sessionId, isText),
-    user_id: firstOf(places, names.userId, isText),
-    cost: firstOf(places, names.cost, isAmount)
+    model: firstOf(places, summaryNames.model, asText),
+    input_tokens: firstOf(places, summaryNames.inputTokens, asCount),
+    output_tokens: firstOf(places, summaryNames.outputTokens, asCount),
+    finish_reasons: firstOf(places, summaryNames.finishReasons, asTexts),
+    session_id: firstOf(places, summaryNames.sessionId, asText),
+    user_id: firstOf(places, summaryNames.userId, asText),
+    cost: firstOf(places, summaryNames.cost, asAmount)
   })
   return Object.keys(summary).length === 0 ? undefined : summary
 }

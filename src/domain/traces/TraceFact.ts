@@ -8,8 +8,7 @@ import { Schema, Struct } from "effect"
 import { linkHashOf } from "../chain/Chains.ts"
 import { hex16, sequence, sha256, tenant, text, time } from "../Forms.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
-import { isObject, parseJson } from "../json/Json.ts"
-import type { JsonObject } from "../json/StrictJson.ts"
+import { isObject, type JsonObject, parseJson } from "../json/Json.ts"
 
 export const TRACE_SCHEME = "alk-trace-v1"
 
@@ -191,57 +190,50 @@ const erasableFields = (...names: ReadonlyArray<keyof FactDetails>) => ({
   details_hash: optional(sha256("Over salt and details; present with details."))
 })
 
+const erasedAt = optional(time("When the details were erased."))
+
 const factOf = <Core extends Schema.Struct.Fields>(
   identifier: string,
   description: string,
   core: Schema.Struct<Core>,
-  more: Schema.Struct.Fields,
   ...details: ReadonlyArray<keyof FactDetails>
 ) =>
   Schema.Struct({
     ...core.fields,
     ...(details.length === 0 ? {} : erasableFields(...details)),
     ...place,
-    ...more
+    erased_at: erasedAt
   }).annotate({ identifier, description })
 
 /** One schema for each type of fact. */
-const factsWith = (more: Schema.Struct.Fields) => [
+const facts = [
   factOf(
     "ExecutionStarted",
     "An execution exists.",
     ExecutionStartedCore,
-    more,
     "agent_name",
     "trigger",
     "metadata"
   ),
-  factOf("ExecutionEnded", "An execution has ended.", ExecutionEndedCore, more, "metadata"),
+  factOf("ExecutionEnded", "An execution has ended.", ExecutionEndedCore, "metadata"),
   factOf(
     "ExecutionErased",
     "The details of every earlier fact of this execution have been erased.",
-    ExecutionErasedCore,
-    more
+    ExecutionErasedCore
   ),
-  factOf("SpanStarted", "A span exists.", SpanStartedCore, more, "name", "metadata"),
-  factOf("SpanEnded", "A span has ended.", SpanEndedCore, more, "error", "metadata"),
-  factOf("SpanEvent", "Something happened in a span.", SpanEventCore, more, "payload"),
+  factOf("SpanStarted", "A span exists.", SpanStartedCore, "name", "metadata"),
+  factOf("SpanEnded", "A span has ended.", SpanEndedCore, "error", "metadata"),
+  factOf("SpanEvent", "Something happened in a span.", SpanEventCore, "payload"),
   factOf(
     "SpanPayload",
     "A piece of a value that has no room in its span, in `payload`: see PayloadChunk.",
     SpanPayloadCore,
-    more,
     "payload"
   )
 ]
 
-/** A fact as its record on `alk.traces` has it. That never changes, so none says it was erased. */
-export const TopicFact = Schema.Union(factsWith({}))
-
-const erasedAt = optional(time("When the details were erased; in the store only."))
-
-/** A fact as the store and packs have it. */
-export const StoredFact = Schema.Union(factsWith({ erased_at: erasedAt }))
+/** A fact as `alk.traces`, the store and packs have it. */
+export const StoredFact = Schema.Union(facts)
 
 /** What ties a fact to its place in the tenant's chain, and what of it can be erased. */
 const ChainFields = Schema.Struct({

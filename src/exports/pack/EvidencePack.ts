@@ -82,6 +82,12 @@ type Erasure = typeof Erasure.Type
 
 const readErasure = recordReader(Erasure)
 
+/** The members of an event without its details that place it. */
+const Erased = Schema.Struct({ sequence_number: Schema.Number, erased_at: Schema.String })
+const readErased = recordReader(Erased)
+/** Few events are erased, so most need not be read. */
+const mayBeErased = (body: string): boolean => body.includes('"erased_at"')
+
 /** The erasure that a stored event is, if what it erased is in the range. */
 const erasureWithin = ({ first, last }: SequenceRange, body: string): Erasure | undefined => {
   const event = readErasure(body)
@@ -102,6 +108,8 @@ class Contents implements PackContents {
     trace_links: 0
   }
   traces: SequenceRange | undefined
+  /** Sequences of the events in the pack whose details are erased; filled while they are read. */
+  readonly erased = new Set<number>()
   treeSigner: string | undefined
 
   /** Facts on their way into the pack, and where they are in their chain. */
@@ -174,10 +182,28 @@ const scanOf = ({ options, scope, store }: Parts, filter: ReturnType<typeof even
   store.scan({ tenantId: scope.tenantId, filter, order: "asc" }, options.deduplicate)
 
 /** Erasures of the range's events: from the range itself and from everything after it. */
-const erasuresOf = (parts: Parts, range: SequenceRange, fromSequence: number): Lines =>
-  scanOf(parts, { ...emptyFilter, action: ERASURE_ACTION, fromSequence }).pipe(
-    Stream.map((bodies) => bodies.filter((body) => erasureWithin(range, body) !== undefined))
+const erasuresOf = (parts: Parts, range: SequenceRange, fromSequence: number): Lines => {
+  const { contents, scope } = parts
+  const isOf = (body: string): boolean => {
+    const target = erasureWithin(range, body)?.metadata.sequence_number
+    return target !== undefined && (!scope.eventsOnly || contents.erased.has(target))
+  }
+  return scanOf(parts, { ...emptyFilter, action: ERASURE_ACTION, fromSequence }).pipe(
+    Stream.map((bodies) => bodies.filter(isOf))
   )
+}
+
+/** The events of the pack. */
+const selectedEvents = (parts: Parts): Lines => {
+  const { contents, scope } = parts
+  const noted = (body: string): void => {
+    const erased = readErased(body)
+    if (erased !== undefined) contents.erased.add(erased.sequence_number)
+  }
+  return scanOf(parts, eventsOf(scope)).pipe(
+    Stream.tap((bodies) => Effect.sync(() => bodies.filter(mayBeErased).forEach(noted)))
+  )
+}
 
 const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> => {
   const { contents, scope, traces } = parts
@@ -187,6 +213,8 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
   const traceScope = { tenantId: scope.tenantId, from, to, last }
   const isWhole = from === HISTORY_FROM && to === HISTORY_TO
   if (isWhole && last > 0) contents.traces = { first: 1, last }
+  const executions = scope.eventsOnly ? Stream.empty : traces.executions(traceScope)
+  const spans = scope.eventsOnly ? Stream.empty : traces.spans(traceScope)
   const facts = last === 0 ? Stream.empty : traces.facts(traceScope)
   const within = range && { ...emptyFilter, fromSequence: range.first, toSequence: range.last }
   const links: Lines =
@@ -198,7 +226,7 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
   return [
     contents.lines(
       "events.ndjson",
-      range === undefined ? Stream.empty : scanOf(parts, eventsOf(scope)),
+      range === undefined ? Stream.empty : selectedEvents(parts),
       "events"
     ),
     contents.lines("links.ndjson", links, "links"),
@@ -207,8 +235,8 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
       range === undefined ? Stream.empty : erasuresOf(parts, range, range.first + 1),
       "erasures"
     ),
-    contents.lines("executions.ndjson", traces.executions(traceScope), "executions"),
-    contents.lines("spans.ndjson", traces.spans(traceScope), "spans"),
+    contents.lines("executions.ndjson", executions, "executions"),
+    contents.lines("spans.ndjson", spans, "spans"),
     contents.lines("facts.ndjson", isWhole ? facts : contents.placed(facts), "facts"),
     contents.lines(
       "trace-links.ndjson",

@@ -12,24 +12,40 @@ export interface PackAsset {
   readonly content: Buffer
 }
 
-/** What encloses the checks in verify.mjs that verify.html runs too. */
-const CHECKS_BEGIN = "// ---- checks: begin ----\n"
-const CHECKS_END = "// ---- checks: end ----\n"
-/** Where they go in verify.html. */
-const CHECKS_PLACE = "/* the checks of verify.mjs */"
+/** A part of a program that verify.html has too: what encloses it, and where it goes in the page. */
+interface SharedPart {
+  readonly begin: string
+  readonly end: string
+  readonly place: string
+}
+
+const CHECKS: SharedPart = {
+  begin: "// ---- checks: begin ----\n",
+  end: "// ---- checks: end ----\n",
+  place: "/* the checks of verify.mjs */"
+}
+const HOST: SharedPart = {
+  begin: "// ---- host: begin ----\n",
+  end: "// ---- host: end ----\n",
+  place: "/* the host of browser.mjs */"
+}
 
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), "utf8")
 
-/** The page with the checks in it: one file that needs no other. */
-const verifierPage = (program: string): string => {
-  const start = program.indexOf(CHECKS_BEGIN)
-  const end = program.indexOf(CHECKS_END)
-  const page = read("../verifiers/verify.html")
-  if (start === -1 || end === -1 || !page.includes(CHECKS_PLACE)) {
-    throw new Error("verify.mjs and verify.html don't fit together")
+/** The page with a part of a program in its place. */
+const withPart = (page: string, program: string, { begin, end, place }: SharedPart): string => {
+  const from = program.indexOf(begin)
+  const to = program.indexOf(end)
+  if (from === -1 || to === -1 || !page.includes(place)) {
+    throw new Error(`verify.html has no place for the part between ${begin.trim()} and its end`)
   }
-  const checks = program.slice(start + CHECKS_BEGIN.length, end)
-  return page.replace(CHECKS_PLACE, () => checks)
+  return page.replace(place, () => program.slice(from + begin.length, to))
+}
+
+/** The page with checks and host in it: one file that needs no other. */
+const verifierPage = (program: string): string => {
+  const page = withPart(read("../verifiers/verify.html"), program, CHECKS)
+  return withPart(page, read("../verifiers/browser.mjs"), HOST)
 }
 
 let known: ReadonlyArray<PackAsset> | undefined

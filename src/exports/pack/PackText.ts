@@ -102,6 +102,9 @@ const selectionOf = ({ conditions }: ExportScope): ReadonlyArray<string> =>
         ...Object.entries(conditions).map(([name, value]) => `         ${name} = ${String(value)}`)
       ]
 
+const leftOutOf = ({ eventsOnly }: ExportScope): ReadonlyArray<string> =>
+  eventsOnly ? ["Traces   left out: these conditions select events"] : []
+
 /** A client's text on a line of its own: no line feed of it may look like one of ours. */
 const oneLine = (text: string): string =>
   text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/gu, "\ufffd")
@@ -186,7 +189,8 @@ export const readmeText = (scope: ExportScope, hasPdf: boolean): string => {
     "",
     `Tenant   ${scope.tenantId}`,
     `Period   ${scope.bounds.from} to ${scope.bounds.to} (UTC, inclusive)${sequencesOf(scope)}`,
-    ...selectionOf(scope)
+    ...selectionOf(scope),
+    ...leftOutOf(scope)
   ]
   const pdf = hasPdf ? "  evidence.pdf        the report for people\n" : ""
   return `${opening.map(oneLine).join("\n")}\n${USAGE}${pdf}${EXPLANATION}`

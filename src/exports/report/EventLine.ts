@@ -10,7 +10,7 @@ import {
 } from "../../domain/events/AuditEvent.ts"
 import { parseEvent } from "../../domain/events/StoredEvent.ts"
 import { canonicalize } from "../../domain/json/CanonicalJson.ts"
-import type { JsonObject } from "../../domain/json/StrictJson.ts"
+import type { JsonObject } from "../../domain/json/Json.ts"
 import { type CutText, cut } from "./ShownText.ts"
 
 /** Characters of an id, type, name, address or action in a table. */

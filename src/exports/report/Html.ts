@@ -3,7 +3,7 @@
  * markup made by a template itself. Knows elements only as text.
  */
 
-/** Finished markup. Only `html` makes it. */
+/** Finished markup. `html` makes it; what makes it otherwise has escaped what is in it. */
 export class Html {
   readonly markup: string
 

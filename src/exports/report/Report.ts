@@ -11,7 +11,7 @@ import {
 } from "../../domain/events/EventFilter.ts"
 import { sha256Hex } from "../../domain/Identifiers.ts"
 import { canonicalize } from "../../domain/json/CanonicalJson.ts"
-import type { JsonObject } from "../../domain/json/StrictJson.ts"
+import type { JsonObject } from "../../domain/json/Json.ts"
 import {
   HISTORY_FROM,
   HISTORY_TO,
@@ -49,6 +49,8 @@ export interface ReportInput {
   readonly request: ReportRequest
   /** The agent executions of the same bounds; undefined if the tenant has none. */
   readonly traces: TraceScope | undefined
+  /** The traces were left out, whether there are any or not. */
+  readonly eventsOnly?: boolean
   /** Of the reads, see EventStore. */
   readonly deduplicate: boolean
 }
@@ -148,7 +150,7 @@ export const digestCommand = ({ serviceUrl }: ReportRequest, bounded: EventFilte
   const encoded = (text: string) => encodeURIComponent(text).replaceAll("'", "%27")
   const query = parameters.map(([name, value]) => `${encoded(name)}=${encoded(value)}`).join("&")
   return [
-    'curl -sSf -H "Authorization: Bearer $ALK_KEY" \\',
+    'curl -sSf -H "Authorization: Bearer $ALK_API_KEY" \\',
     '  -H "Accept: application/x-ndjson" \\',
     `  '${serviceUrl}/v1/events?${query}' \\`,
     "  | sha256sum"

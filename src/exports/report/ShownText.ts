@@ -97,21 +97,4 @@ export const seconds = (canonical: string): string => canonical.slice(0, 19).rep
 /** The same with its microseconds. */
 export const micros = (canonical: string): string => canonical.slice(0, 26).replace("T", " ")
 
-const DURATION_UNITS: ReadonlyArray<readonly [number, string]> = [
-  [86_400_000_000, "d"],
-  [3_600_000_000, "h"],
-  [60_000_000, "min"],
-  [1_000_000, "s"]
-]
-
-/** Microseconds as `250 ms`, `4.2 s`, `3 min 5 s` or `2 d 4 h`. */
-export const duration = (microseconds: number): string => {
-  if (microseconds < 1_000_000) return `${Math.floor(microseconds / 1_000)} ms`
-  if (microseconds < 60_000_000) return `${(Math.floor(microseconds / 100_000) / 10).toFixed(1)} s`
-  const at = DURATION_UNITS.findIndex(([unit]) => microseconds >= unit)
-  const [unit, name] = DURATION_UNITS[at]!
-  const [smaller, smallerName] = DURATION_UNITS[at + 1]!
-  const whole = Math.floor(microseconds / unit)
-  const rest = Math.floor((microseconds % unit) / smaller)
-  return `${count(whole)} ${name}${rest === 0 ? "" : ` ${rest} ${smallerName}`}`
-}
+export { duration } from "../../domain/Duration.ts"

@@ -25,6 +25,7 @@ const PALE = "#f3f5f8"
 const ACCENT = "#1d4468"
 const ACCENT_LIGHT = "#8fa9c2"
 const ALARM = "#a5172a"
+const ALARM_DARK = "#5c0a16"
 const ALARM_PALE = "#fbeeef"
 
 const margin = (place: string, content: string, align: string, color = QUIET): string =>
@@ -57,7 +58,9 @@ code { overflow-wrap: anywhere }
 .hash span { margin-right: 0.55em }
 .short { white-space: nowrap }
 .command { display: block; background: ${PALE}; padding: 1mm 2mm; margin: 0.8mm 0;
-  white-space: pre-wrap }
+  white-space: pre-wrap; break-inside: avoid }
+p:has(+ .command, + table) { break-after: avoid }
+.unbroken { white-space: nowrap }
 .quiet { color: ${QUIET} }
 .foreign { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: isolate }
 .code-point { font: 0.78em ${MONO_STACK}; color: ${ACCENT}; border: 0.4pt solid ${ACCENT_LIGHT};
@@ -159,7 +162,8 @@ td.number { white-space: nowrap }
 .criteria td, .criteria th { padding-top: 1mm; padding-bottom: 1mm }
 .actions { list-style: none; margin: 0; padding: 0 } .actions li { margin: 0 0 0.6mm }
 .outcome { white-space: nowrap }
-.outcome.failure, .outcome.error { font-weight: 600; color: ${ALARM} }
+.outcome.failure { font-weight: 600; color: ${ALARM} }
+.outcome.error { font-weight: 600; color: ${ALARM_DARK} }
 .mark, .marked td:first-child { color: ${ALARM}; font-weight: 600 }
 .marked td { background: ${ALARM_PALE} }
 .erased { color: ${ALARM}; font-size: 0.95em }
@@ -180,13 +184,13 @@ figcaption { color: ${QUIET}; font-size: 8pt; margin-bottom: 1.5mm }
 .chart { display: block; width: 100%; height: auto }
 .chart .grid { stroke: ${HAIRLINE}; stroke-width: 0.7 }
 .chart .tick { font: 9.5px ${SANS_STACK}; fill: ${QUIET} }
-rect.success { fill: ${ACCENT_LIGHT} } rect.failure { fill: ${ACCENT} }
-rect.error { fill: ${ALARM} }
+rect.success { fill: ${ACCENT_LIGHT} } rect.failure { fill: ${ALARM} }
+rect.error { fill: ${ALARM_DARK} }
 .legend { font-size: 7.75pt; color: ${QUIET}; margin: 1mm 0 0 }
 .swatch { display: inline-block; width: 2.4mm; height: 2.4mm; margin: 0 1.2mm 0 3mm }
 .swatch.success { background: ${ACCENT_LIGHT}; margin-left: 0 }
-.swatch.failure { background: ${ACCENT} }
-.swatch.error { background: ${ALARM} }
+.swatch.failure { background: ${ALARM} }
+.swatch.error { background: ${ALARM_DARK} }
 .signature { break-inside: avoid; margin-bottom: 9mm }
 .lines { display: grid; grid-template-columns: 1fr 1fr; column-gap: 10mm; row-gap: 13mm;
   margin-top: 13mm }

@@ -103,6 +103,18 @@ export const extent = (shownRows: number, total: number, noun: string, where: st
         total - shownRows
       )} left out</strong> ${where}</p>`
 
+/** Characters that fit into a line of a command; what is longer may break anywhere. */
+const UNBROKEN_LENGTH_MAX = 80
+
+/** A line of a command breaks between its words, and behind the & of a query. */
+const unbroken = (piece: string): Html => {
+  if (piece.trim() === "" || piece.length > UNBROKEN_LENGTH_MAX) return html`${piece}`
+  const rest = piece.endsWith("&") ? html`<wbr>` : nothing
+  return html`<span class="unbroken">${piece}</span>${rest}`
+}
+
 /** Lines for a shell, as they are to be typed. */
-export const command = (...lines: ReadonlyArray<string>): Html =>
-  html`<code class="command">${lines.join("\n")}</code>`
+export const command = (...lines: ReadonlyArray<string>): Html => {
+  const pieces = lines.join("\n").match(/\s+|[^\s&]*&|[^\s&]+/gu) ?? []
+  return html`<code class="command">${pieces.map(unbroken)}</code>`
+}

@@ -3,8 +3,7 @@
  * those that failed. Keeps a bounded number of each, whatever is stored.
  */
 import { canonicalize } from "../../domain/json/CanonicalJson.ts"
-import { parseJson } from "../../domain/json/Json.ts"
-import type { JsonObject } from "../../domain/json/StrictJson.ts"
+import { type JsonObject, parseJson } from "../../domain/json/Json.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
 import type { TraceStatus } from "../../domain/traces/TraceFact.ts"
 import type { Execution, Span } from "../../domain/traces/TraceResources.ts"

@@ -2,7 +2,7 @@
 /**
  * Checks an alk evidence pack offline: node verify.mjs [pack.zip | folder]. Plain Node 18 or later
  * and nothing else; it shares no code with the service that wrote the pack and asks no network.
- * The part between the two marks is also what verify.html runs.
+ * The part between the two marks is also what browsers run: verify.html, and browser.mjs.
  */
 import crypto from "node:crypto"
 import { createReadStream, existsSync, realpathSync } from "node:fs"
@@ -2562,8 +2562,9 @@ class PackCheck {
       const ids = this.ownKeys.map(({ id, name }) => `${name}+${id}`).join(", ")
       found.open.push(
         "Who made the pack: the signatures were checked with the key inside the pack "
-          + `(${ids || "none"}), which its maker chose. Take the service's public key from the `
-          + "service (/.well-known/alk-keys.json), or a checkpoint that you kept, and give it."
+          + `(${ids || "none"}), which its maker chose. Get the service's public key by another `
+          + "way than the pack: from its operator in person or, if you trust that address, from the "
+          + "service (/.well-known/alk-keys.json); or take a checkpoint that you kept. Give it."
       )
     } else if (replaced) {
       const {
@@ -3118,16 +3119,21 @@ Verdicts and exit codes
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
 
 /** What a pack says may hold anything, terminal commands too. */
-const printable = (value) => {
-  const text = String(value).replace(
+const escaped = (value) =>
+  String(value).replace(
     UNPRINTABLE,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
   )
+
+/** A value of a pack, which may be as long as a file. */
+const printable = (value) => {
+  const text = escaped(value)
   return text.length > 200 ? `${text.slice(0, 200)}…` : text
 }
 
+/** Sentences of this program: whole. */
 const listed = (title, lines) =>
-  lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  - ${printable(line)}`)]
+  lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  - ${escaped(line)}`)]
 
 const VERDICTS = {
   authentic: "AUTHENTIC",
@@ -3144,6 +3150,11 @@ const reportLines = (path, report) => {
     lines.push(
       `  tenant ${printable(tenant)}, ${printable(bounds.from)} to ${printable(bounds.to)}`,
       `  ${counted(events, "event")}, ${counted(links, "link")}, made ${printable(made)}`
+    )
+  }
+  if (report.head_hash !== null) {
+    lines.push(
+      `  head hash ${printable(report.head_hash)}, sequence ${report.last_sequence_number}`
     )
   }
   if (total > 0)
@@ -3244,4 +3255,5 @@ if (isProgram()) {
   )
 }
 
-export { Usage, verify }
+// Of the checks, what browser.mjs takes.
+export { checkPack, concat, hexOf, keysOfText, keyText, Unreadable, Usage, utf8, verify, zipSource }

@@ -2690,8 +2690,9 @@ class PackCheck:
             ids = ", ".join("%s+%s" % (key["name"], key["id"]) for key in self.own_keys)
             self.open.append(
                 "Who made the pack: the signatures were checked with the key inside the pack (%s), "
-                "which its maker chose. Take the service's public key from the service "
-                "(/.well-known/alk-keys.json), or a checkpoint that you kept, and give it."
+                "which its maker chose. Get the service's public key by another way than the pack: "
+                "from its operator in person or, if you trust that address, from the service "
+                "(/.well-known/alk-keys.json); or take a checkpoint that you kept. Give it."
                 % (ids or "none")
             )
         elif is_replaced(signer):
@@ -2828,9 +2829,14 @@ def check_pack(path, keys, kept):
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def printable(value):
+def escaped(value):
     """What a pack says may hold anything, terminal commands too."""
-    text = UNPRINTABLE.sub(lambda match: "\\u%04x" % ord(match.group()), str(value))
+    return UNPRINTABLE.sub(lambda match: "\\u%04x" % ord(match.group()), str(value))
+
+
+def printable(value):
+    """A value of a pack, which may be as long as a file."""
+    text = escaped(value)
     return text[:200] + "\u2026" if len(text) > 200 else text
 
 
@@ -2885,6 +2891,11 @@ def report_lines(path, report):
                 printable(report["generated_at"]),
             )
         )
+    if report["head_hash"] is not None:
+        lines.append(
+            "  head hash %s, sequence %s"
+            % (printable(report["head_hash"]), report["last_sequence_number"])
+        )
     problems, total = report["problems"], report["problems_total"]
     if total:
         first = ", the first %d" % len(problems) if total > len(problems) else ""
@@ -2903,7 +2914,7 @@ def report_lines(path, report):
     )
     for title, texts in sections:
         if texts:
-            lines += ["", title] + ["  - " + printable(line) for line in texts]
+            lines += ["", title] + ["  - " + escaped(line) for line in texts]
     return lines
 
 

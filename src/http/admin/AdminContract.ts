@@ -19,17 +19,22 @@ import { pageLinkHeader } from "../messages/Pages.ts"
 import { AdminAuthorization } from "../server/Authorization.ts"
 import { lateResourcePageQuery, resourcePageQuery } from "./ResourcePages.ts"
 
-const tenant = Schema.String.annotate({ description: "Id of the tenant." })
-const key = Schema.String.annotate({ description: "Id of the key." })
+// The tenant that the example of a body makes.
+const tenant = Schema.String.annotate({ description: "Id of the tenant.", examples: ["initech"] })
+const key = Schema.String.annotate({
+  description: "Id of the key.",
+  examples: ["key_01980d2c-7a5b-7c3e-9d41-0f6a2b8c4d5e"]
+})
 
 const createTenant = HttpApiEndpoint.post("createTenant", "/v1/admin/tenants", {
   payload: TenantInput,
   success: Tenant.pipe(HttpApiSchema.status(201)),
-  error: errorsOf("object", 400, 401, 409, 413, 415, 503)
+  error: errorsOf("object", 400, 401, 409, 410, 413, 415, 503)
 }).pipe(
   operation({
     summary: "Create a tenant",
-    description: "409 `id_conflict` if there is one with this id.",
+    description:
+      "409 `id_conflict` if there is one with this id, 410 `tenant_deleted` if there was.",
     responseHeaders: { 201: createdHeaders }
   })
 )
@@ -37,7 +42,7 @@ const createTenant = HttpApiEndpoint.post("createTenant", "/v1/admin/tenants", {
 const getTenant = HttpApiEndpoint.get("getTenant", "/v1/admin/tenants/:tenant", {
   params: { tenant },
   success: Tenant,
-  error: errorsOf("object", 401, 404, 429, 503)
+  error: errorsOf("object", 401, 404, 410, 429, 503)
 }).pipe(operation({ summary: "One tenant", description: "Its name and its start." }))
 
 const listTenants = HttpApiEndpoint.get("listTenants", "/v1/admin/tenants", {
@@ -56,13 +61,15 @@ const createKey = HttpApiEndpoint.post("createKey", "/v1/admin/tenants/:tenant/k
   params: { tenant },
   payload: KeyInput,
   success: CreatedKey.pipe(HttpApiSchema.status(201)),
-  error: errorsOf("object", 400, 401, 404, 413, 415, 429, 503)
+  error: errorsOf("object", 400, 401, 404, 410, 413, 415, 429, 503)
 }).pipe(
   operation({
     summary: "Create an API key",
     description:
-      "The key is shown in this answer only; its SHA-256 is kept. 429 `rate_limited` where the "
-      + `tenant has ${KEYS_MAX} keys that are not revoked: revoke some.`,
+      "The key is shown in this answer only; its SHA-256 is kept. From `expires_at` on it is refused, "
+      + "its streams are closed and the sessions of browsers that signed in with it end; its share "
+      + "links have ends of their own. 429 `rate_limited` where the tenant has "
+      + `${KEYS_MAX} keys that are neither revoked nor expired: revoke some.`,
     responseHeaders: { 201: createdHeaders }
   })
 )
@@ -70,11 +77,11 @@ const createKey = HttpApiEndpoint.post("createKey", "/v1/admin/tenants/:tenant/k
 const getKey = HttpApiEndpoint.get("getKey", "/v1/admin/tenants/:tenant/keys/:key", {
   params: { tenant, key },
   success: ApiKey,
-  error: errorsOf("object", 401, 404, 429, 503)
+  error: errorsOf("object", 401, 404, 410, 429, 503)
 }).pipe(
   operation({
     summary: "One API key",
-    description: "Revoked ones too; neither the key nor its hash is shown."
+    description: "Revoked and expired ones too; neither the key nor its hash is shown."
   })
 )
 
@@ -83,11 +90,11 @@ const listKeys = HttpApiEndpoint.get("listKeys", "/v1/admin/tenants/:tenant/keys
   // An unknown tenant is refused first.
   query: lateResourcePageQuery,
   success: KeyList,
-  error: errorsOf("object", 400, 401, 404, 429, 503)
+  error: errorsOf("object", 400, 401, 404, 410, 429, 503)
 }).pipe(
   operation({
     summary: "List a tenant's API keys",
-    description: "Newest first, revoked ones too; neither keys nor hashes are shown.",
+    description: "Newest first, revoked and expired ones too; neither keys nor hashes are shown.",
     responseHeaders: pageLinkHeader
   })
 )
@@ -95,7 +102,7 @@ const listKeys = HttpApiEndpoint.get("listKeys", "/v1/admin/tenants/:tenant/keys
 const revokeKey = HttpApiEndpoint.delete("revokeKey", "/v1/admin/tenants/:tenant/keys/:key", {
   params: { tenant, key },
   success: HttpApiSchema.NoContent.annotate({ description: "The key is revoked." }),
-  error: errorsOf("object", 401, 404, 503)
+  error: errorsOf("object", 401, 404, 410, 503)
 }).pipe(
   operation({
     summary: "Revoke an API key",

@@ -32,14 +32,17 @@ export const resourcePage = <A>(
   { page, pageSize }: Page,
   member: string,
   all: ReadonlyArray<A>,
-  show: (entry: A) => unknown
+  show: (entry: A) => unknown,
+  /** Further members of the answer. */
+  more: Readonly<Record<string, unknown>> = {}
 ) =>
   json(
     {
       [member]: all.slice((page - 1) * pageSize, page * pageSize).map(show),
       total: all.length,
       page,
-      page_size: pageSize
+      page_size: pageSize,
+      ...more
     },
     { headers: { link: pageLinks(listOf(request, publicUrl), { page, pageSize }, all.length) } }
   )

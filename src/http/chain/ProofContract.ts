@@ -133,7 +133,7 @@ export const inclusionProof = HttpApiEndpoint.get("inclusionProof", "/v1/chain/p
     })
   }),
   success: InclusionProof,
-  error: errorsOf("object", 400, 401, 403, 404, 503)
+  error: errorsOf("object", 400, 401, 403, 404, 410, 503)
 }).pipe(
   operation({
     scopes: ["read"],
@@ -154,7 +154,7 @@ export const consistencyProof = HttpApiEndpoint.get(
       })
     }),
     success: ConsistencyProof,
-    error: errorsOf("object", 400, 401, 403, 404, 503)
+    error: errorsOf("object", 400, 401, 403, 404, 410, 503)
   }
 ).pipe(
   operation({

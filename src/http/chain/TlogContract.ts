@@ -13,7 +13,8 @@ import { CheckpointNote } from "./ProofSchemas.ts"
 export const TILE_TYPE = "application/octet-stream"
 
 const chain = Schema.String.annotate({
-  description: "`events`, or `traces` for the chain of trace facts."
+  description: "`events`, or `traces` for the chain of trace facts.",
+  examples: ["events"]
 })
 
 /** The rest of the path, which has slashes itself. */
@@ -21,10 +22,14 @@ const index = Schema.String.annotate({
   description:
     "Index of the tile in groups of three digits, all but the last one after an `x`, and the "
     + "width of a partial tile: `000`, `x001/x234/067`, `x001/x234/067.p/5`. Its slashes may be "
-    + "sent as they are, as clients of tlog-tiles do, or percent-encoded."
+    + "sent as they are, as clients of tlog-tiles do, or percent-encoded.",
+  examples: ["000.p/1"]
 })
 
-const level = Schema.String.annotate({ description: "Level of the tile, 0 to 63." })
+const level = Schema.String.annotate({
+  description: "Level of the tile, 0 to 63.",
+  examples: ["0"]
+})
 
 const proven =
   "404 unless the newest signed checkpoint covers all of it. Nothing is answered that does not "
@@ -58,7 +63,7 @@ export const tlogEntries = HttpApiEndpoint.get("tlogEntries", "/v1/tlog/:chain/t
   success: Schema.Uint8Array.annotate({
     description: "For each entry its length in 2 bytes, big-endian, and the entry."
   }).pipe(HttpApiSchema.asUint8Array({ contentType: TILE_TYPE })),
-  error: errorsOf("object", 400, 401, 403, 404, 503)
+  error: errorsOf("object", 400, 401, 403, 404, 410, 503)
 }).pipe(
   operation({
     scopes: ["read"],
@@ -75,7 +80,7 @@ export const tlogTile = HttpApiEndpoint.get("tlogTile", "/v1/tlog/:chain/tile/:l
   success: Schema.Uint8Array.annotate({
     description: "Hashes of 32 bytes, one after the other."
   }).pipe(HttpApiSchema.asUint8Array({ contentType: TILE_TYPE })),
-  error: errorsOf("object", 400, 401, 403, 404, 503)
+  error: errorsOf("object", 400, 401, 403, 404, 410, 503)
 }).pipe(
   operation({
     scopes: ["read"],

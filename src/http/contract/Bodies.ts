@@ -4,8 +4,8 @@
  */
 import { Schema, SchemaAST, type SchemaIssue } from "effect"
 import { isText } from "../../domain/events/AuditEvent.ts"
-import { isObject } from "../../domain/json/Json.ts"
-import { type JsonObject, parseStrict } from "../../domain/json/StrictJson.ts"
+import { isObject, type JsonObject } from "../../domain/json/Json.ts"
+import { parseStrict } from "../../domain/json/StrictJson.ts"
 import { unknownField } from "../../domain/NearestName.ts"
 import { ApiError, invalid } from "../messages/ApiError.ts"
 

@@ -89,6 +89,7 @@ const meanings: Readonly<Record<ErrorStatus, string>> = {
   405: "The route has no such method.",
   406: "None of the media types in `Accept` is available.",
   409: "The request contradicts what is stored.",
+  410: "It was removed for good: by the retention of the tenant, or with the tenant.",
   413: "The body is too large after decompression.",
   415: "The media type or the content coding is not understood.",
   422: "The `Idempotency-Key` was used before with another body.",

@@ -17,7 +17,7 @@ import {
   Timestamp
 } from "../../verify/VerifyReport.ts"
 import { SUPPORTED_YEARS } from "../messages/QueryParameters.ts"
-import { mustBe, optionalInput, textInput } from "./Bodies.ts"
+import { integerInput, mustBe, optionalInput, textInput } from "./Bodies.ts"
 
 /** Characters of a tenant's name or of a label at most. */
 const LABEL_LENGTH_MAX = 256
@@ -124,7 +124,7 @@ export const EventList = Schema.Struct({
   ]
 })
 
-const receiptId = "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293"
+export const exampleReceiptId = "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293"
 const { created_at, hash } = exampleEvent
 const exampleHead = { sequence_number: 1, hash, created_at }
 
@@ -168,7 +168,7 @@ export const BatchAccepted = Schema.Struct({
   description: "Written to the log; counts what passed validation. The receipt is final.",
   examples: [
     {
-      receipt_id: receiptId,
+      receipt_id: exampleReceiptId,
       status: "pending",
       accepted: 1,
       rejected: 1,
@@ -198,7 +198,7 @@ export const BatchResult = Schema.Struct({
     "Durable, chained and visible to the list. Without sequence numbers nothing was appended.",
   examples: [
     {
-      receipt_id: receiptId,
+      receipt_id: exampleReceiptId,
       status: "committed",
       accepted: 2,
       rejected: 0,
@@ -219,7 +219,7 @@ export const EventAccepted = Schema.Struct({
 }).annotate({
   identifier: "EventAccepted",
   description: "Written to the log.",
-  examples: [{ receipt_id: receiptId, status: "pending", id: "evt_1" }]
+  examples: [{ receipt_id: exampleReceiptId, status: "pending", id: "evt_1" }]
 })
 
 export const Receipt = Schema.Struct({
@@ -244,7 +244,7 @@ export const Receipt = Schema.Struct({
     + "known only then is absent before. `committed` and `failed` are final.",
   examples: [
     {
-      receipt_id: receiptId,
+      receipt_id: exampleReceiptId,
       status: "committed",
       accepted: 1,
       rejected: 0,
@@ -256,7 +256,7 @@ export const Receipt = Schema.Struct({
       committed_at: created_at,
       head_hash: hash
     },
-    { receipt_id: receiptId, status: "pending", received_at: "2026-11-21T10:00:01.200000Z" }
+    { receipt_id: exampleReceiptId, status: "pending", received_at: "2026-11-21T10:00:01.200000Z" }
   ]
 })
 
@@ -423,6 +423,9 @@ export const EventVerifyReport = Schema.Struct({
   verified_at: Timestamp
 }).annotate({ identifier: "EventVerifyReport" })
 
+/** Seconds that a key lasts at most, if it expires: 10 years with their leap days. */
+export const KEY_LASTS_MAX = 3_653 * 86_400
+
 const keyPrefixes = ["alk_live_", "svc_live_"] as const
 
 /** Names for people, of tenants, keys and share links. */
@@ -453,21 +456,32 @@ export const KeyInput = Schema.Struct({
   ).annotateKey({
     description: "If missing: `alk_live_`."
   }),
-  label: optionalInput(label)
+  label: optionalInput(label),
+  expires_in: optionalInput(integerInput(KEY_LASTS_MAX)).annotateKey({
+    description: "Seconds until the key expires; never unless given."
+  }),
+  expires_at: optionalInput(
+    mustBe("an RFC 3339 date-time to come, at most 10 years from now", TimeInput)
+  ).annotateKey({ description: "In place of `expires_in`." })
 }).annotate({
   identifier: "ApiKeyInput",
-  examples: [{ scopes: ["read", "write"], label: "ingest of the web shop" }]
+  examples: [{ scopes: ["read", "write"], label: "ingest of the web shop", expires_in: 7_776_000 }]
 })
 
 export const CreatedKey = Schema.Struct({
   key: text("The key itself: shown once, kept nowhere."),
-  ...Struct.pick(Registry.ApiKey.fields, ["id", "tenant_id", "scopes", "label", "created_at"])
+  ...Struct.omit(Registry.ApiKey.fields, ["hash", "revoked_at"])
 }).annotate({ identifier: "CreatedApiKey" })
 
 /** Its hash is not shown. */
-export const ApiKey = Registry.ApiKey.mapFields(Struct.omit(["hash"])).annotate({
-  identifier: "ApiKey"
-})
+export const ApiKey = Schema.Struct({
+  ...Struct.omit(Registry.ApiKey.fields, ["hash"]),
+  last_used_at: optional(Timestamp).annotateKey({
+    description:
+      "A use of the key, or of a session that somebody has signed in with it. The last one is at most "
+      + "an hour later: a use is written once an hour. Absent: none is known."
+  })
+}).annotate({ identifier: "ApiKey" })
 
 export const KeyList = Schema.Struct({ keys: Schema.Array(ApiKey), ...pageFields }).annotate({
   identifier: "ApiKeyList"

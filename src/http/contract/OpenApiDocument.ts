@@ -4,6 +4,7 @@
  * alternatives, `null` as a type). Knows schemas and operations, no feature.
  */
 import { isObject } from "../../domain/json/Json.ts"
+import { GUIDE_PATH } from "../docs/GuidePaths.ts"
 import type { ErrorStatus } from "../messages/ApiError.ts"
 import { opsDocument } from "../operations/OpsContract.ts"
 import { describeStatus } from "./ContractErrors.ts"
@@ -145,7 +146,8 @@ const queryParameter = (name: string, meant: Json): Json => {
     required,
     description,
     ...(isExploded === true ? { style: "form", explode: true } : {}),
-    schema,
+    // Tools that send what a document shows take it from the schema.
+    schema: required && examples !== undefined ? { ...schema, examples } : schema,
     ...(examples === undefined ? {} : { example: examples[0] })
   }
 }
@@ -245,6 +247,7 @@ export const complete = (spec: Json): Json => {
   )
   return {
     ...spec,
+    externalDocs: { url: GUIDE_PATH, description: "The guide" },
     tags: mergedTags([...tags, ...ops.tags]),
     components: {
       ...components,

@@ -123,7 +123,12 @@ const querySchema = <A>(
 /** What a route knows of its query beyond the parameters. */
 interface QueryOptions<P extends Parameters, A> extends Omit<QueryTable, "parameters"> {
   /** What the values mean to the route; throws ApiError. */
-  readonly read?: (values: ValuesOf<P>, conditions: ReadonlyArray<GivenCondition>) => A
+  readonly read?: (
+    values: ValuesOf<P>,
+    conditions: ReadonlyArray<GivenCondition>,
+    /** When the query is read, in canonical microsecond form. */
+    now: string
+  ) => A
 }
 
 const readerOf = <P extends Parameters, A>(
@@ -131,8 +136,8 @@ const readerOf = <P extends Parameters, A>(
   read: QueryOptions<P, A>["read"] = (values) => values as A
 ) => {
   return (texts: Pairs): A => {
-    const { conditions, values } = readTexts(parameters, texts)
-    return read(values, conditions)
+    const { conditions, now, values } = readTexts(parameters, texts)
+    return read(values, conditions, now)
   }
 }
 
@@ -159,15 +164,16 @@ export const queryTableOf = ({ query }: HttpApiEndpoint.Top): QueryTable =>
 export const pathParameter = (
   description: string,
   what: string,
-  isOne: (text: string) => boolean
+  isOne: (text: string) => boolean,
+  example: string
 ) =>
-  Schema.String.annotate({ description }).check(
+  Schema.String.annotate({ description, examples: [example] }).check(
     Schema.makeFilter((text) => (isOne(text) ? undefined : refused(notFound(what))))
   )
 
 /** The id of something in a path; what can be no id of a client names nothing. */
-export const pathId = (what: string) =>
-  pathParameter(`Id of the ${what}, percent-encoded.`, what, isClientId)
+export const pathId = (what: string, example: string) =>
+  pathParameter(`Id of the ${what}, percent-encoded.`, what, isClientId, example)
 
 /** What the handler of an endpoint is given. */
 export type RequestOf<Endpoint> = Omit<HttpApiEndpoint.Request<Endpoint>, "endpoint" | "group">

@@ -4,6 +4,7 @@
  */
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { eventFields, memberAt } from "../../domain/events/EventFields.ts"
+import { metadataOf } from "../../domain/events/StoredEvent.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 
 /** The columns, in order. */
@@ -20,20 +21,6 @@ const NEEDS_QUOTES = /[",\r\n]/
 export const csvField = (value: string): string => {
   const guarded = FORMULA.test(value) ? `'${value}` : value
   return NEEDS_QUOTES.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
-}
-
-const METADATA_MARK = ',"metadata":'
-const TENANT_MARK = ',"tenant_id":'
-
-/**
- * The metadata of a stored event as its JCS bytes. Parsing and writing it again would reorder keys
- * that look like integers. The marks can't be elsewhere: inside strings the quotes are escaped,
- * `metadata` is the first member of that name, and nothing of the client's follows `tenant_id`.
- */
-export const metadataOf = (body: string): string => {
-  const start = body.indexOf(METADATA_MARK)
-  const end = body.lastIndexOf(TENANT_MARK)
-  return start === -1 || start > end ? "" : body.slice(start + METADATA_MARK.length, end)
 }
 
 /** One stored event as a line of CSV. */

@@ -13,7 +13,7 @@ import { operation } from "../contract/Operation.ts"
 import { lateQueryOf } from "../contract/Requests.ts"
 import { idempotencyHeader } from "../messages/WriteRequest.ts"
 import { Authorization } from "../server/Authorization.ts"
-import { eventParameters } from "./QueryContract.ts"
+import { eventId, eventParameters } from "./QueryContract.ts"
 
 export const ErasureInput = Schema.Struct({
   reason: textInput(
@@ -28,8 +28,9 @@ export const ErasedEvent = Schema.Struct({
   ...AuditEvent.fields,
   topic_copy_until: Schema.NullOr(Timestamp).annotate({
     description:
-      "Until when the topics keep what was erased, the request that brought it included; null: as "
-      + "long as alk.events keeps it, which has no end as it is configured."
+      "Until when the topics keep what was erased, the request that brought it included, unless an "
+      + "operator lets them forget it before; null: as long as alk.events keeps it, which has no end "
+      + "as it is configured."
   })
 }).annotate({
   identifier: "ErasedEvent",
@@ -46,7 +47,7 @@ export const ErasedEvent = Schema.Struct({
 })
 
 const eraseEvent = HttpApiEndpoint.post("eraseEvent", "/v1/events/:id/erase", {
-  params: { id: Schema.String.annotate({ description: "Id of the event, percent-encoded." }) },
+  params: eventId,
   // The key of idempotency is refused first.
   query: lateQueryOf(eventParameters),
   payload: ErasureInput,

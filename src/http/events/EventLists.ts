@@ -2,7 +2,7 @@
  * Answers the list of events: a page, every match as lines or as a table. Which events those are is the
  * store's answer, and what is shown of them is made of stored bytes.
  */
-import { Effect, Stream } from "effect"
+import { Effect, type Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { linkOf } from "../../domain/chain/ChainLink.ts"
@@ -16,6 +16,7 @@ import {
   type StoreUnavailable
 } from "../../ports/EventStore.ts"
 import { SQL_AT_ONCE_MAX, SqlStore } from "../../ports/SqlStore.ts"
+import { API_VERSION } from "../Api.ts"
 import { jsonText, negotiated } from "../messages/Answer.ts"
 import { invalid } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
@@ -25,9 +26,10 @@ import { readableView } from "../messages/StoreView.ts"
 import { tenantSlots } from "../messages/TenantSlots.ts"
 import { transfer } from "../messages/Transfer.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
-import { CSV_COLUMNS, CSV_HEADER, csvLine } from "./Csv.ts"
-import { type ListFormat, type ListRequest, listTypes } from "./QueryContract.ts"
-import { selectedJson, selectedTable } from "./SelectedFields.ts"
+import { CSV_COLUMNS } from "./Csv.ts"
+import { CSV_CONTENT_TYPE, eventText, ocsfText } from "./EventText.ts"
+import { type ListFormat, type ListRequest, listTable, listTypes } from "./QueryContract.ts"
+import { selectedJson } from "./SelectedFields.ts"
 
 /** The filter with the exclusive bounds of paging by sequence, for what has no pages. */
 const boundedFilter = ({ afterSequence, beforeSequence, filter }: ListRequest): EventFilter => {
@@ -53,8 +55,8 @@ const linksOf = (
   { bodies, total }: EventPage,
   keyset: KeysetPages | undefined
 ): string => {
-  const of = listOf(request, publicUrl)
-  const { order, pageSize } = asked
+  const { now, order, pageSize } = asked
+  const of = listOf(request, publicUrl, { table: listTable, now })
   if (keyset !== undefined) {
     return cursorLinks(of, {
       ...keyset,
@@ -77,40 +79,22 @@ const pageResponse = (asked: ListRequest, { bodies, total }: EventPage, link: st
   )
 }
 
-const lines = (bodies: ReadonlyArray<string>): string =>
-  bodies.length === 0 ? "" : `${bodies.join("\n")}\n`
-
 const typeOf: Readonly<Record<ListFormat, (typeof listTypes)[number]>> = {
   json: JSON_TYPE,
   ndjson: NDJSON_TYPE,
   csv: CSV_TYPE,
-  parquet: PARQUET_TYPE
+  parquet: PARQUET_TYPE,
+  ocsf: NDJSON_TYPE
 }
 
-const wholeTable = { header: CSV_HEADER, line: csvLine }
-
-/** Every match as a stream of text, each chunk of stored events one chunk of text. */
+/** Every match as a stream of text. */
 const streamResponse = (
   request: HttpServerRequest.HttpServerRequest,
   tenantId: string,
   type: typeof NDJSON_TYPE | typeof CSV_TYPE,
-  fields: ListRequest["fields"],
-  chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+  bytes: Stream.Stream<Uint8Array, StoreUnavailable>
 ) => {
-  const { header, line } = fields === undefined ? wholeTable : selectedTable(fields)
-  const shown = fields === undefined ? undefined : selectedJson(fields)
-  const text =
-    type === NDJSON_TYPE
-      ? Stream.map(chunks, (bodies) => lines(shown === undefined ? bodies : bodies.map(shown)))
-      : Stream.concat(
-          Stream.succeed(header),
-          Stream.map(chunks, (bodies) => bodies.map(line).join(""))
-        )
-  const contentType = type === CSV_TYPE ? `${CSV_TYPE}; charset=utf-8; header=present` : type
-  const bytes = text.pipe(
-    Stream.filter((piece) => piece !== ""),
-    Stream.encodeText
-  )
+  const contentType = type === CSV_TYPE ? CSV_CONTENT_TYPE : type
   const of = { operation: "listEvents", tenantId }
   return HttpServerResponse.stream(transfer(request, bytes, of), { contentType })
 }
@@ -123,7 +107,7 @@ interface ListingRequest {
 
 /** The handler of the list. */
 export const makeListEvents = Effect.gen(function* () {
-  const { publicUrl } = yield* ApiSettings
+  const { publicUrl, serviceName } = yield* ApiSettings
   const store = yield* EventStore
   const sql = yield* SqlStore
   const projection = yield* ProjectionProgress
@@ -147,7 +131,11 @@ export const makeListEvents = Effect.gen(function* () {
     }
     if (type !== JSON_TYPE) {
       const found = store.scan({ ...list, filter: boundedFilter(asked) }, deduplicate)
-      return streamResponse(request, tenantId, type, fields, found)
+      const bytes =
+        format === "ocsf"
+          ? ocsfText({ serviceName, version: API_VERSION }, found)
+          : eventText(type, fields, found)
+      return streamResponse(request, tenantId, type, bytes)
     }
     const query: EventPageQuery = {
       ...list,

@@ -15,15 +15,16 @@ import {
 } from "../../domain/events/where/Expression.ts"
 import { WhereError } from "../../domain/events/where/Parse.ts"
 import { printWhere } from "../../domain/events/where/Print.ts"
-import { expressionOf, fixedWhere } from "../../domain/events/where/Where.ts"
+import { momentFromNow } from "../../domain/events/where/TimeText.ts"
+import { expressionOf, fixedWhere, whereWithMoments } from "../../domain/events/where/Where.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
 import {
-  type DescribedParameter,
   type GivenCondition,
   integerParameter,
   type Parameter,
   refuseInverted,
   TIME_PATTERN,
+  type TimedParameter,
   textParameter,
   timeParameter,
   type ValuesOf
@@ -58,11 +59,18 @@ const itemsOf = {
   time: { type: "string", pattern: TIME_PATTERN }
 }
 
+/** No comma is part of a time. */
+const momentsOfValues = (values: string, now: string): string =>
+  values
+    .split(",")
+    .map((text) => momentFromNow(text, now) ?? text)
+    .join(",")
+
 /** Fields that conditions are on, by the name of their parameter. */
 export const conditionParameters = Object.fromEntries(
   eventFields
     .filter(({ name }) => Object.hasOwn(whereFields, name))
-    .map(({ name, path }): readonly [string, DescribedParameter] => {
+    .map(({ name, path }): readonly [string, TimedParameter] => {
       const field = name as WhereField
       const { kind, ...known } = whereFields[field]
       const items = "values" in known ? { type: "string", enum: known.values } : itemsOf[kind]
@@ -76,7 +84,8 @@ export const conditionParameters = Object.fromEntries(
             minItems: 1,
             maxItems: VALUES_MAX
           },
-          ...(examples[field] === undefined ? {} : { example: [examples[field]] })
+          ...(examples[field] === undefined ? {} : { example: [examples[field]] }),
+          ...(kind === "time" ? { withMoments: momentsOfValues } : {})
         }
       ]
     })
@@ -101,7 +110,8 @@ const whereParameter: Parameter<string> = {
       if (error instanceof WhereError) return Result.fail(error.message)
       throw error
     }
-  }
+  },
+  withMoments: whereWithMoments
 }
 
 /** What narrows events beside the conditions. */
@@ -151,18 +161,19 @@ const joined = (
 }
 
 /**
- * The filter that the parameters mean; throws the ApiError that names the parameter, or `whole`
- * where it is about all conditions on metadata.
+ * The filter that the parameters mean at a time; throws the ApiError that names the parameter, or
+ * `whole` where it is about all conditions on metadata.
  */
 export const toFilter = (
   values: FilterValues,
   conditions: ReadonlyArray<GivenCondition>,
+  now: string,
   whole = "metadata"
 ): EventFilter => {
   const { from, from_sequence: fromSequence, q, to, to_sequence: toSequence } = values
   refuseInverted(["from", "to"], from, to)
   refuseInverted(["from_sequence", "to_sequence"], fromSequence, toSequence)
-  const { exact, expressions, metadata } = readConditions(conditions, currentTime(), whole)
+  const { exact, expressions, metadata } = readConditions(conditions, now, whole)
   const where = joined(expressions, values.where)
   return { ...exact, ...defined({ from, to, fromSequence, toSequence, q, where }), metadata }
 }

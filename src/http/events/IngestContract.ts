@@ -11,6 +11,7 @@ import {
   CreatedEvent,
   EventAccepted,
   EventInput,
+  exampleReceiptId,
   Receipt
 } from "../contract/ContractSchemas.ts"
 import { createdHeaders, type HeaderParameter, operation } from "../contract/Operation.ts"
@@ -81,7 +82,12 @@ const createEvents = HttpApiEndpoint.post("createEvents", "/v1/events/batch", {
 )
 
 const getReceipt = HttpApiEndpoint.get("getReceipt", "/v1/receipts/:id", {
-  params: { id: Schema.String.annotate({ description: "`receipt_id` of an ingest answer." }) },
+  params: {
+    id: Schema.String.annotate({
+      description: "`receipt_id` of an ingest answer.",
+      examples: [exampleReceiptId]
+    })
+  },
   success: Receipt,
   error: errorsOf("object", 401, 403, 404, 503)
 }).pipe(

@@ -17,6 +17,7 @@ import {
   METADATA_PREFIX,
   metadataPathSegments
 } from "../../domain/events/MetadataPath.ts"
+import { OCSF_VERSION } from "../../exports/ocsf/OcsfEvent.ts"
 import { type EventListQuery, eventSorts, statsIntervals } from "../../ports/EventStore.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { EventList, Facets, Stats, StoredEvent } from "../contract/ContractSchemas.ts"
@@ -48,7 +49,7 @@ import { listedFields } from "./SelectedFields.ts"
 export const STATS_LIMIT_DEFAULT = 100
 export const STATS_LIMIT_MAX = 1_000
 
-const listFormats = ["json", "ndjson", "csv", "parquet"] as const
+const listFormats = ["json", "ndjson", "csv", "parquet", "ocsf"] as const
 export type ListFormat = (typeof listFormats)[number]
 
 /** What the list can be, the default first. */
@@ -68,7 +69,9 @@ const listParameters = {
   }),
   fields: listedFields,
   format: choiceParameter(listFormats, {
-    description: "Form of the answer; wins over `Accept`, which is asked otherwise."
+    description:
+      "Form of the answer; wins over `Accept`, which is asked otherwise. `ocsf`: every match as a line of "
+      + `JSON in the form of OCSF ${OCSF_VERSION}, without \`fields\`.`
   }),
   ...pageParameters("Events", PAGE_SIZE_DEFAULT),
   page: integerParameter({
@@ -91,6 +94,8 @@ const listParameters = {
 /** What a list is asked for. */
 export interface ListRequest extends Page {
   readonly filter: EventFilter
+  /** When it was asked, in canonical microsecond form. */
+  readonly now: string
   readonly order: "asc" | "desc"
   readonly sort: EventListQuery["sort"]
   /** Undefined: stored events as they are. */
@@ -103,10 +108,14 @@ export interface ListRequest extends Page {
 /** What a list is asked for; throws ApiError. */
 const listRequest = (
   values: ValuesOf<typeof listParameters>,
-  conditions: ReadonlyArray<GivenCondition>
+  conditions: ReadonlyArray<GivenCondition>,
+  now: string
 ): ListRequest => {
   const { after_sequence, before_sequence, fields, format, order = "desc", page = 1, sort } = values
   const isBySequence = after_sequence !== undefined || before_sequence !== undefined
+  if (format === "ocsf" && fields !== undefined) {
+    throw invalid("fields", "can't be given with format=ocsf, which has a form of its own")
+  }
   // Generated clients send defaults: the first page is the page that a sequence leads to.
   if (page !== 1 && isBySequence) {
     throw invalid("page", "can't be given together with after_sequence or before_sequence")
@@ -118,7 +127,8 @@ const listRequest = (
   const pageOf = readPage(values, PAGE_SIZE_DEFAULT, "; use after_sequence or before_sequence")
   refuseInverted(["after_sequence", "before_sequence"], after_sequence, before_sequence)
   return {
-    filter: toFilter(values, conditions),
+    filter: toFilter(values, conditions, now),
+    now,
     order,
     sort,
     fields,
@@ -235,14 +245,19 @@ export const eventParameters = {
   })
 }
 
-const eventId = {
-  id: Schema.String.annotate({ description: "Id of the event, percent-encoded." })
+/** The event of a path; the example of a batch has the one of the example. */
+export const eventId = {
+  id: Schema.String.annotate({
+    description: "Id of the event, percent-encoded.",
+    examples: ["evt_1"]
+  })
 }
 
 const EventLines = Schema.String.annotate({
   description:
     "Every match, one event per line, in order; pages are ignored. `after_sequence` or "
-    + "`before_sequence` goes on where a stream broke off."
+    + "`before_sequence` goes on where a stream broke off. With `format=ocsf` a line is what "
+    + "schemas/ocsf-event.schema.json describes."
 }).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
 
 const EventTable = Schema.String.annotate({
@@ -260,6 +275,9 @@ const EventParquet = Schema.Uint8Array.annotate({
 
 const formHint = "format chooses the form, as in format=csv"
 
+/** What the list knows of its query, for its links. */
+export const listTable = { parameters: listParameters, conditions: conditionParameters }
+
 const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
   query: queryOf(listParameters, {
     conditions: conditionParameters,
@@ -274,7 +292,7 @@ const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
     summary: "List events",
     description:
       "Filters are case-sensitive and combine with AND. `format` or `Accept` chooses between a page of "
-      + "JSON, a stream of every match as NDJSON or CSV, and every match as one Parquet file, of which "
+      + "JSON, a stream of every match as NDJSON, OCSF or CSV, and every match as one Parquet file, of which "
       + "the limits of `POST /v1/sql` hold: what has more is refused.",
     responseHeaders: pageLinkHeader
   })
@@ -283,8 +301,8 @@ const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
 const getStats = HttpApiEndpoint.get("getEventStats", "/v1/events/stats", {
   query: queryOf(statsParameters, {
     conditions: conditionParameters,
-    read: ({ group_by, interval, limit, measure, ...values }, conditions) => ({
-      filter: toFilter(values, conditions),
+    read: ({ group_by, interval, limit, measure, ...values }, conditions, now) => ({
+      filter: toFilter(values, conditions, now),
       groupBy: group_by ?? (["action"] as const),
       limit: limit ?? STATS_LIMIT_DEFAULT,
       ...defined({ interval, measure })
@@ -305,8 +323,8 @@ const getStats = HttpApiEndpoint.get("getEventStats", "/v1/events/stats", {
 const getFacets = HttpApiEndpoint.get("getEventFacets", "/v1/events/facets", {
   query: queryOf(facetParameters, {
     conditions: conditionParameters,
-    read: ({ fields = FACETS_DEFAULT, limit, ...values }, conditions) => ({
-      filter: toFilter(values, conditions),
+    read: ({ fields = FACETS_DEFAULT, limit, ...values }, conditions, now) => ({
+      filter: toFilter(values, conditions, now),
       fields: fields.filter(isEventDimension),
       paths: fields.filter((name) => !isEventDimension(name)).map(pathOf),
       limit: limit ?? FACET_LIMIT_DEFAULT

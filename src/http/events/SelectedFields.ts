@@ -11,11 +11,11 @@ import {
   metadataPathSegments,
   valueIn
 } from "../../domain/events/MetadataPath.ts"
+import { metadataOf } from "../../domain/events/StoredEvent.ts"
 import { canonicalize } from "../../domain/json/CanonicalJson.ts"
-import { parseJson } from "../../domain/json/Json.ts"
-import type { JsonValue } from "../../domain/json/StrictJson.ts"
+import { type JsonValue, parseJson } from "../../domain/json/Json.ts"
 import type { Parameter } from "../messages/QueryParameters.ts"
-import { csvField, metadataOf } from "./Csv.ts"
+import { csvField } from "./Csv.ts"
 
 /** Fields of a list at most. */
 const LISTED_FIELDS_MAX = 50

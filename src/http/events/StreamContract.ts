@@ -28,9 +28,9 @@ const EventStream = Schema.String.annotate({
 const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
   query: queryOf(streamParameters, {
     conditions: conditionParameters,
-    read: ({ after_sequence: after, ...values }, conditions) => ({
+    read: ({ after_sequence: after, ...values }, conditions, now) => ({
       after,
-      filter: toFilter(values, conditions)
+      filter: toFilter(values, conditions, now)
     })
   }),
   success: EventStream,

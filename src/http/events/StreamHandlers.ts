@@ -6,6 +6,7 @@ import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { LiveFeed } from "../../actors/feeds/LiveFeed.ts"
+import { defined } from "../../domain/Defined.ts"
 import { Api } from "../Api.ts"
 import { refusable } from "../messages/ApiError.ts"
 import { cutWhenStalled, resumePoint } from "../messages/EventStream.ts"
@@ -24,11 +25,18 @@ export const layerStreamHandlers = HttpApiBuilder.group(
     return handlers.handleRaw(
       "streamEvents",
       Effect.fnUntraced(function* ({ query, request }) {
-        const { keyId, tenantId } = yield* CurrentPrincipal
+        const { keyId, session, tenantId } = yield* CurrentPrincipal
         const { filter } = query
         const after = yield* refusable(() => resumePoint(request, query.after))
         const onStalled = yield* cutWhenStalled(request)
-        const bytes = yield* feed.subscribe({ tenantId, keyId, filter, after, onStalled })
+        const bytes = yield* feed.subscribe({
+          tenantId,
+          keyId,
+          ...defined({ session }),
+          filter,
+          after,
+          onStalled
+        })
         return HttpServerResponse.stream(Stream.interruptWhen(bytes, draining.begun), {
           contentType: SSE_TYPE,
           headers: { "cache-control": "no-store", "x-accel-buffering": "no" }

@@ -44,8 +44,8 @@ const errors = errorsOf("object", 400, 401, 403, 429, 503)
 const evidencePack = HttpApiEndpoint.get("exportEvidencePack", "/v1/export/evidence-pack", {
   query: queryOf(packParameters, {
     conditions: conditionParameters,
-    read: ({ pdf: withPdf = true, ...values }, conditions) => ({
-      filter: toFilter(values, conditions),
+    read: ({ pdf: withPdf = true, ...values }, conditions, now) => ({
+      filter: toFilter(values, conditions, now),
       withPdf
     })
   }),

@@ -11,7 +11,7 @@ import { errorsOf } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
 import { Authorization } from "../server/Authorization.ts"
 
-const { created_at, hint, label, scopes } = Registry.ApiKey.fields
+const { created_at, expires_at, hint, label, scopes } = Registry.ApiKey.fields
 const optional = Schema.optionalKey
 const orNone = (description: string) =>
   Schema.NullOr(natural("At least 1.")).annotate({ description: `${description}; null: no limit.` })
@@ -23,10 +23,12 @@ const CurrentKey = Schema.Struct({
   kind: Schema.Literals(kinds),
   label,
   hint: optional(hint),
-  created_at: optional(created_at)
+  created_at: optional(created_at),
+  expires_at
 }).annotate({
   identifier: "CurrentKey",
-  description: "The key without its secret. Keys don't expire: one is valid until it is revoked."
+  description:
+    "The key without its secret. It is valid until it expires, if it does, or is revoked."
 })
 
 const Limits = Schema.Struct({
@@ -58,7 +60,11 @@ const Me = Schema.Struct({
   }),
   scopes,
   key: CurrentKey,
-  limits: Limits
+  limits: Limits,
+  has_admin_token: Schema.Boolean.annotate({
+    description:
+      "Whether `ALK_ADMIN_TOKEN` is set; without one, the routes that make tenants and keys are closed."
+  })
 }).annotate({
   identifier: "Me",
   examples: [
@@ -89,7 +95,8 @@ const Me = Schema.Struct({
         streams_max: 100,
         events_per_second_max: null,
         exports_at_once_max: null
-      }
+      },
+      has_admin_token: true
     }
   ]
 })

@@ -54,12 +54,13 @@ export const layerMeHandlers = HttpApiBuilder.group(
         const { keyId, scopes, tenantId } = yield* CurrentPrincipal
         const kind = keyId === ADMIN_KEY_ID ? ("admin_token" as const) : ("api_key" as const)
         const known = (yield* keys.keysOf(tenantId))?.find(({ id }) => id === keyId)
-        const { created_at, hint, label } = known ?? {}
+        const { created_at, expires_at, hint, label } = known ?? {}
         return {
           tenant_id: tenantId,
           scopes,
-          key: { id: keyId, kind, ...defined({ label, hint, created_at }) },
-          limits
+          key: { id: keyId, kind, ...defined({ label, hint, created_at, expires_at }) },
+          limits,
+          has_admin_token: keys.known(ADMIN_KEY_ID) !== undefined
         }
       })
     )

@@ -13,12 +13,13 @@ import { negotiate } from "./MediaTypes.ts"
 export const errorResponse = (
   error: ApiError
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  Effect.map(CurrentRequest, ({ errorForm, id }) =>
-    jsonText(errorBody(errorForm, error, id), {
+  Effect.map(CurrentRequest, (facts) => {
+    facts.code = error.code
+    return jsonText(errorBody(facts.errorForm, error, facts.id), {
       status: error.status,
       headers: errorHeaders(error)
     })
-  )
+  })
 
 /** True if no route of the router has taken the request. */
 export const isRouteNotFound = (cause: Cause.Cause<unknown>): boolean => {

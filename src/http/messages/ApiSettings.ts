@@ -3,7 +3,7 @@
  * addresses. Reads no environment.
  */
 import { Context, Layer, type Redacted } from "effect"
-import type { Config } from "../../config/Config.ts"
+import type { Config, RequestLog } from "../../config/Config.ts"
 
 /** What the HTTP API takes from the configuration. */
 export interface Settings {
@@ -12,6 +12,10 @@ export interface Settings {
   readonly port: number
   /** Other processes of this installation listen on the same port. */
   readonly sharesPort?: boolean
+  /** Of OTLP over gRPC; undefined is off, 0 takes any free port. */
+  readonly otlpGrpcPort?: number | undefined
+  /** Browsers get the console. */
+  readonly hasConsole: boolean
   /** Without a trailing slash; undefined: links are relative, or lead to the own address. */
   readonly publicUrl: string | undefined
   /** Empty: CORS is off. */
@@ -37,6 +41,8 @@ export interface Settings {
   /** `ALK_SECRET`: makes receipt ids recognisable to every process. */
   readonly secret: Redacted.Redacted
   readonly serviceName: string
+  /** Which requests have a line in the log. */
+  readonly requestLog: RequestLog
   /** How long the public topics keep what is erased elsewhere. */
   readonly topicRetentionMs: number | "forever"
 }
@@ -49,6 +55,8 @@ export class ApiSettings extends Context.Service<ApiSettings, Settings>()("alk/h
       host: config.http.host,
       port: config.http.port,
       sharesPort: config.http.sharesPort,
+      otlpGrpcPort: config.http.otlpGrpcPort,
+      hasConsole: config.http.hasConsole,
       publicUrl: config.http.publicUrl,
       corsOrigins: config.http.corsOrigins,
       fastAccept: config.fastAccept,
@@ -59,6 +67,7 @@ export class ApiSettings extends Context.Service<ApiSettings, Settings>()("alk/h
       failedKeysPerMinuteMax: config.quotas.failedKeysPerMinute,
       secret,
       serviceName: config.serviceName,
+      requestLog: config.log.requests,
       topicRetentionMs: config.topics.eventsRetentionMs
     })
 }

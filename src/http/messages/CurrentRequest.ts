@@ -15,6 +15,10 @@ export interface RequestFacts {
   readonly errorForm: ErrorForm
   /** The tenant of the key, once it is known. */
   tenantId: string | undefined
+  /** Id of the key, or `admin`, once it is known. */
+  keyId: string | undefined
+  /** The code of the error that it is answered with. */
+  code: string | undefined
   /** The answer depends on what the client accepts. */
   isNegotiated: boolean
 }
@@ -29,9 +33,17 @@ export const CurrentRequest: Context.Reference<RequestFacts> = Context.Reference
       route: "",
       errorForm: "object",
       tenantId: undefined,
+      keyId: undefined,
+      code: undefined,
       isNegotiated: false
     })
   }
+)
+
+/** Whether requests are traced; without a collector they are not, and it costs nothing. */
+export const TracesRequests: Context.Reference<boolean> = Context.Reference<boolean>(
+  "alk/http/TracesRequests",
+  { defaultValue: () => false }
 )
 
 /** A client's request id that may be used in headers, logs and answers as it is. */

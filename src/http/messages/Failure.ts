@@ -11,9 +11,14 @@ import {
 } from "../../actors/feeds/TraceFeed.ts"
 import type { AdminRefused, AdminTimedOut } from "../../actors/follower/Keys.ts"
 import { tooManyLinks } from "../../domain/registry/Registry.ts"
+import { tooManySessions } from "../../domain/registry/Sessions.ts"
 import type { SealUnavailable } from "../../exports/EvidenceSeal.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { StatsTooLarge, StoreUnavailable } from "../../ports/EventStore.ts"
+import type { ExportFolderUnusable } from "../../ports/ExportFolder.ts"
+import type { PartitionsRefused } from "../../services/administration/PartitionGrowth.ts"
+import type { NotReplayable, QuarantinedUnknown } from "../../services/administration/Quarantine.ts"
+import type { TooManySessions } from "../../services/administration/Sessions.ts"
 import type { TooManyLinks } from "../../services/administration/ShareLinks.ts"
 import type {
   CheckpointMismatch,
@@ -40,13 +45,18 @@ export type Failure =
   | CommandTooLarge
   | ExecutionTooLarge
   | ExecutionUnknown
+  | ExportFolderUnusable
   | LogUnavailable
+  | NotReplayable
+  | PartitionsRefused
   | ProofRefused
+  | QuarantinedUnknown
   | ResumePointInvalid
   | SealUnavailable
   | StatsTooLarge
   | StoreUnavailable
   | TooManyLinks
+  | TooManySessions
   | TooManyStreams
   | TraceFailed
   | TraceMismatch
@@ -96,6 +106,7 @@ export const toApiError = (failure: Failure): ApiError => {
     case "AdminTimedOut":
     case "CheckpointMismatch":
     case "CheckpointTimedOut":
+    case "ExportFolderUnusable":
     case "SealUnavailable":
       return unavailable(failure.message)
     case "CommandLogBusy":
@@ -122,6 +133,12 @@ export const toApiError = (failure: Failure): ApiError => {
         ? new ApiError({ code, message })
         : new ApiError({ code, message: `${field}: ${message}`, field })
     }
+    case "NotReplayable":
+      return new ApiError({ code: "not_replayable", message: failure.message })
+    case "PartitionsRefused":
+      return invalid("to", failure.message)
+    case "QuarantinedUnknown":
+      return notFound("command in quarantine")
     case "ResumePointInvalid":
       return new ApiError({ code: "invalid_request", message: failure.message })
     case "StatsTooLarge":
@@ -134,6 +151,8 @@ export const toApiError = (failure: Failure): ApiError => {
       return unavailable("the query store can't be reached; try again")
     case "TooManyLinks":
       return new ApiError({ code: "rate_limited", message: tooManyLinks(failure.limit) })
+    case "TooManySessions":
+      return new ApiError({ code: "rate_limited", message: tooManySessions(failure.limit) })
     case "TooManyStreams":
       return new ApiError({
         code: "rate_limited",

@@ -4,6 +4,8 @@
  */
 export const JSON_TYPE = "application/json"
 export const NDJSON_TYPE = "application/x-ndjson"
+export const HTML_TYPE = "text/html"
+export const MARKDOWN_TYPE = "text/markdown"
 export const CSV_TYPE = "text/csv"
 export const SSE_TYPE = "text/event-stream"
 export const ZIP_TYPE = "application/zip"
@@ -27,6 +29,10 @@ export const weighted = (list: string): ReadonlyArray<Weighted> =>
     const quality = weight === undefined ? 1 : Number(weight.slice(2))
     return [{ name, quality: Number.isFinite(quality) ? quality : 0 }]
   })
+
+/** True if a value of `Accept` names the type itself, not only a range that it is in. */
+export const namesType = (accept: string, type: string): boolean =>
+  weighted(accept).some(({ name }) => name === type)
 
 /** How exactly a range names a type: 0 is not at all. */
 const exactness = (range: string, type: string): number => {

@@ -1,10 +1,11 @@
 /**
  * Pages of lists: their sizes, the parameters that ask for one, and the `Link` header (RFC 8288)
  * that says where the first, previous, next and last page are, with every other parameter of the
- * request kept. Knows numbers, not events.
+ * request kept, and moments for times from now. Knows numbers, not events.
  */
 import type { HttpServerRequest } from "effect/http"
 import { invalid } from "./ApiError.ts"
+import { type ReadAt, targetWithMoments } from "./Moments.ts"
 import { integerParameter } from "./QueryParameters.ts"
 
 /** Entries of a page, unless asked otherwise and at most. */
@@ -79,11 +80,15 @@ const linkTo = (
 const header = (links: ReadonlyArray<readonly [rel: string, target: string]>): string =>
   links.map(([rel, target]) => `<${target}>; rel="${rel}"`).join(", ")
 
-/** Where a list is, by its request. */
+/** Where a list is, by its request; `readAt` where that may have times from now. */
 export const listOf = (
-  { url: target }: Pick<HttpServerRequest.HttpServerRequest, "url">,
-  publicUrl = ""
-): PageOf => ({ base: publicUrl, target })
+  { url }: Pick<HttpServerRequest.HttpServerRequest, "url">,
+  publicUrl = "",
+  readAt?: ReadAt
+): PageOf => ({
+  base: publicUrl,
+  target: readAt === undefined ? url : targetWithMoments(url, readAt)
+})
 
 /** Links of a page by number, of a list with so many entries. */
 export const pageLinks = (of: PageOf, { page, pageSize }: Page, total: number): string => {

@@ -4,14 +4,19 @@
  */
 import { Result } from "effect"
 import { defined } from "../../domain/Defined.ts"
-import { type ConditionText, readCondition } from "../../domain/events/ConditionText.ts"
+import {
+  type ConditionText,
+  readCondition,
+  readValues,
+  type ValueText
+} from "../../domain/events/ConditionText.ts"
 import {
   METADATA_PATH_SEGMENTS_MAX,
   METADATA_PREFIX,
   metadataPathSegments
 } from "../../domain/events/MetadataPath.ts"
 import { NO_TIME } from "../../domain/events/where/Asked.ts"
-import { timeSpanOf } from "../../domain/events/where/TimeText.ts"
+import { momentFromNow, timeSpanOf } from "../../domain/events/where/TimeText.ts"
 import { currentTime, parseTimestamp } from "../../domain/Timestamp.ts"
 import { invalid } from "./ApiError.ts"
 import { whatWasMeant } from "./UnknownParameter.ts"
@@ -26,8 +31,16 @@ export interface DescribedParameter {
   readonly required?: true
 }
 
+/** A parameter in whose text there may be times from now. */
+export interface TimedParameter extends DescribedParameter {
+  /** The text with the moments that they mean, at a time in canonical microsecond form. */
+  readonly withMoments?: (text: string, now: string) => string
+}
+
 /** One parameter: its words and schema, and how its text is read. */
-export interface Parameter<A> extends DescribedParameter {
+export interface Parameter<A> extends TimedParameter {
+  /** It may be repeated: the value is a list, of those of each. */
+  readonly isRepeatable?: true
   /** The value, at a time in canonical microsecond form, or what is wrong with the text. */
   readonly parse: (text: string, now?: string) => Result.Result<A, string>
 }
@@ -131,6 +144,43 @@ export const textParameter = (options: {
       : Result.succeed(text)
 })
 
+const LISTED = "Several with commas, or repeated: one of them."
+
+/** Some of some names. */
+export const choicesParameter = <const Names extends ReadonlyArray<string>>(
+  names: Names,
+  options: { readonly description: string }
+): Parameter<ReadonlyArray<Names[number]>> => ({
+  description: `${options.description} ${LISTED}`,
+  schema: {
+    type: "string",
+    pattern: `^(${names.join("|")})(,(${names.join("|")}))*$`
+  },
+  example: names[0],
+  isRepeatable: true,
+  parse: (text) => {
+    const given = text.split(",")
+    const unknown = given.find((one) => !names.includes(one))
+    return unknown === undefined
+      ? Result.succeed(given)
+      : Result.fail(`must be of ${names.join(", ")}, with commas between; not ${quote(unknown)}`)
+  }
+})
+
+/** Texts as conditions on events have them: one of several, or what starts with one before a `*`. */
+export const textsParameter = (options: {
+  readonly description: string
+  readonly example: string
+}): Parameter<ReadonlyArray<ValueText>> => ({
+  description:
+    `${options.description} ${LISTED} \`*\` at the end of one asks for what starts with it, alone for `
+    + "what is there; `\\` before a comma or `*` that is part of it.",
+  schema: { type: "string", minLength: 1 },
+  example: options.example,
+  isRepeatable: true,
+  parse: (text) => readValues(text, true)
+})
+
 /** RFC 3339; the value is in the canonical microsecond form. */
 export const dateTimeParameter = (description: string): Parameter<string> => ({
   description,
@@ -159,7 +209,8 @@ export const timeParameter = (description: string, end: "first" | "last"): Param
     if (span !== undefined) return Result.succeed(span[end])
     const plus = text.includes(" ") ? "; write + as %2B" : ""
     return Result.fail(`${NO_TIME}, not ${quote(text)}${plus}`)
-  }
+  },
+  withMoments: (text, now) => momentFromNow(text, now) ?? text
 })
 
 /** `true` or `false`. */
@@ -183,6 +234,13 @@ const decoded = (text: string): string | undefined => {
   }
 }
 
+/** Name and value of a pair of a query, decoded; undefined if that can't be. */
+export const decodedPair = (pair: string) => {
+  const at = pair.indexOf("=")
+  const name = decoded(at === -1 ? pair : pair.slice(0, at))
+  return [name, decoded(at === -1 ? "" : pair.slice(at + 1))] as const
+}
+
 /** Names and values of a request target's query, decoded, in order; throws ApiError. */
 const pairsOf = (target: string): Pairs => {
   const start = target.indexOf("?")
@@ -191,9 +249,7 @@ const pairsOf = (target: string): Pairs => {
   const pairs: Array<readonly [string, string]> = []
   for (const pair of target.slice(start + 1, end === -1 ? undefined : end).split("&")) {
     if (pair === "") continue
-    const at = pair.indexOf("=")
-    const name = decoded(at === -1 ? pair : pair.slice(0, at))
-    const value = decoded(at === -1 ? "" : pair.slice(at + 1))
+    const [name, value] = decodedPair(pair)
     if (name === undefined || value === undefined) {
       throw invalid(name ?? "query", "is not percent-encoded UTF-8")
     }
@@ -216,7 +272,7 @@ export const metadataPath = (label: string, name: string): string => {
 export interface QueryTable {
   readonly parameters: Parameters
   /** Fields that conditions can be on, by name; then `metadata.<path>` is known too. */
-  readonly conditions?: Readonly<Record<string, DescribedParameter>>
+  readonly conditions?: Readonly<Record<string, TimedParameter>>
   /** What is said of a name that is not known, where more is to say than that. */
   readonly hints?: Readonly<Record<string, string>>
 }
@@ -271,7 +327,8 @@ export const checkQuery = (target: string, table: QueryTable): Pairs => {
       throw unknownParameter(condition, table)
     }
     const label = condition?.label ?? name
-    if (isParameter && seen.has(name)) throw invalid(name, "is given more than once")
+    const isOnce = isParameter && table.parameters[name]!.isRepeatable !== true
+    if (isOnce && seen.has(name)) throw invalid(name, "is given more than once")
     seen.add(name)
     const given = condition?.values ?? text
     if (given === "") throw invalid(label, "is empty")
@@ -284,11 +341,16 @@ export const checkQuery = (target: string, table: QueryTable): Pairs => {
 export interface Query<P extends Parameters> {
   readonly values: ValuesOf<P>
   readonly conditions: ReadonlyArray<GivenCondition>
+  /** When it was read, in canonical microsecond form: what times from now are counted from. */
+  readonly now: string
 }
 
 /** Read texts that `checkQuery` has let through; throws ApiError. */
-export const readTexts = <P extends Parameters>(parameters: P, texts: Pairs): Query<P> => {
-  const now = currentTime()
+export const readTexts = <P extends Parameters>(
+  parameters: P,
+  texts: Pairs,
+  now = currentTime()
+): Query<P> => {
   const values: Record<string, unknown> = {}
   const conditions: Array<GivenCondition> = []
   for (const [name, text] of texts) {
@@ -299,9 +361,13 @@ export const readTexts = <P extends Parameters>(parameters: P, texts: Pairs): Qu
     }
     const value = parameter.parse(text, now)
     if (Result.isFailure(value)) throw invalid(name, value.failure)
-    values[name] = value.success
+    const before = values[name]
+    values[name] =
+      before === undefined
+        ? value.success
+        : [...(before as Array<unknown>), ...(value.success as Array<unknown>)]
   }
-  return { values: values as ValuesOf<P>, conditions }
+  return { values: values as ValuesOf<P>, conditions, now }
 }
 
 /** The value of a parameter that a route can't do without; throws ApiError. */

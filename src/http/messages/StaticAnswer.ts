@@ -14,10 +14,13 @@ export interface StaticText {
   readonly text: string
   readonly contentType: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Five minutes, unless given. */
+  readonly cacheControl?: string
 }
 
 /** Seconds that a cache may keep one without asking: about as long as an upgrade may go unseen. */
 const MAX_AGE_SECONDS = 300
+const CACHE_CONTROL = `public, max-age=${MAX_AGE_SECONDS}`
 /** Bytes below which compressing saves nothing. */
 const COMPRESS_BYTES_MIN = 1_024
 /** Made once and sent often; 11 would take seconds for megabytes. */
@@ -52,7 +55,8 @@ export const matchesEtag = (header: string | undefined, etag: string): boolean =
 }
 
 /** The answer to GET and HEAD of such a text. */
-export const staticAnswer = ({ contentType, headers = {}, text }: StaticText) => {
+export const staticAnswer = (answer: StaticText) => {
+  const { cacheControl = CACHE_CONTROL, contentType, headers = {}, text } = answer
   const bytes = Buffer.from(text)
   const digest = createHash("sha256").update(bytes).digest("base64url").slice(0, ETAG_LENGTH)
   const made = new Map<Coding, Promise<Buffer>>()
@@ -71,7 +75,7 @@ export const staticAnswer = ({ contentType, headers = {}, text }: StaticText) =>
     const common = {
       ...headers,
       etag,
-      "cache-control": `public, max-age=${MAX_AGE_SECONDS}`,
+      "cache-control": cacheControl,
       vary: "Accept-Encoding"
     }
     if (matchesEtag(request.headers["if-none-match"], etag)) {

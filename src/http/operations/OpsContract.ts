@@ -46,6 +46,7 @@ const schemas: Json = {
       service: text("Name of the service."),
       version: text("Version of the API."),
       docs: text("Path of the reference page."),
+      guide: text("Path of the guide."),
       openapi: text("Path of this document."),
       asyncapi: text("Path of the description of the topics."),
       health: text("Path of the liveness check."),
@@ -148,7 +149,8 @@ const routes: Readonly<Record<(typeof opsPaths)[number], OpsRoute>> = {
   "/": {
     id: "getLanding",
     summary: "Where everything is",
-    description: "The paths that need no key.",
+    description:
+      "The paths that need no key. Browsers, which ask for `text/html` first, get the console here.",
     type: JSON_TYPE,
     schema: ref("Landing"),
     headers: cached,

@@ -4,18 +4,22 @@
  */
 import { readFile } from "node:fs/promises"
 import { Effect, Layer } from "effect"
-import { HttpRouter } from "effect/http"
+import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiScalar } from "effect/http-api"
 import { LiveFeed } from "../../actors/feeds/LiveFeed.ts"
 import type { PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
+import type { ConsoleFiles } from "../../ports/ConsoleFiles.ts"
 import { API_VERSION, Api, openApiDocument } from "../Api.ts"
 import { layerPublicKeys } from "../chain/PublicKeys.ts"
+import { consolePage } from "../console/ConsolePage.ts"
+import { GUIDE_PATH } from "../docs/GuidePaths.ts"
 import { errorResponse, json } from "../messages/Answer.ts"
 import { notFound, RETRY_AFTER_SECONDS } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { Bodies } from "../messages/BodyBudget.ts"
+import { CurrentRequest } from "../messages/CurrentRequest.ts"
 import { withoutQuery } from "../messages/KnownQuery.ts"
-import { JSON_TYPE } from "../messages/MediaTypes.ts"
+import { HTML_TYPE, JSON_TYPE, negotiate } from "../messages/MediaTypes.ts"
 import { staticAnswer } from "../messages/StaticAnswer.ts"
 import { Draining } from "../server/Draining.ts"
 import {
@@ -30,10 +34,14 @@ import { Readiness } from "./Readiness.ts"
 
 const ASYNC_API_FILE = new URL("../../../schemas/asyncapi.yaml", import.meta.url)
 
-/** Without what would load or open something elsewhere. */
+/**
+ * Requests can be tried: a key that is filled in is kept by the open page and nowhere else, and goes
+ * to this address only. Without what would load or open something elsewhere.
+ */
 const referenceOptions = {
+  authentication: { preferredSecurityScheme: "api_key" },
+  persistAuth: false,
   withDefaultFonts: false,
-  hideTestRequestButton: true,
   hideClientButton: true,
   showDeveloperTools: "never",
   telemetry: false
@@ -63,9 +71,23 @@ const layerReference = HttpRouter.use(
   })
 )
 
+/** The console to who likes HTML better, as browsers do; JSON to everybody else. */
+const forReader = (
+  landing: HttpServerResponse.HttpServerResponse,
+  page: Effect.Effect<HttpServerResponse.HttpServerResponse>
+) =>
+  Effect.gen(function* () {
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    const facts = yield* CurrentRequest
+    facts.isNegotiated = true
+    return negotiate(headers["accept"], [JSON_TYPE, HTML_TYPE]) === HTML_TYPE
+      ? yield* page
+      : landing
+  })
+
 const layerPages = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const { publicUrl, serviceName } = yield* ApiSettings
+    const { hasConsole, publicUrl, serviceName } = yield* ApiSettings
     const document = openApiDocument()
     const openApi = staticAnswer({
       text: JSON.stringify(
@@ -81,6 +103,7 @@ const layerPages = HttpRouter.use(
         service: serviceName,
         version: API_VERSION,
         docs: "/docs",
+        guide: GUIDE_PATH,
         openapi: "/openapi.json",
         asyncapi: "/asyncapi.yaml",
         health: "/healthz",
@@ -90,7 +113,8 @@ const layerPages = HttpRouter.use(
       },
       { headers: { "cache-control": "public, max-age=300" } }
     )
-    yield* router.add("GET", "/", landing)
+    const page = yield* consolePage
+    yield* router.add("GET", "/", hasConsole ? forReader(landing, page) : landing)
     yield* router.add("GET", "/openapi.json", withoutQuery(openApi))
     yield* router.add(
       "GET",
@@ -145,5 +169,12 @@ const layerHealth = HttpRouter.use(
 export const layerOpsRoutes: Layer.Layer<
   never,
   never,
-  HttpRouter.HttpRouter | ApiSettings | Bodies | Draining | LiveFeed | PublishedKeys | Readiness
+  | HttpRouter.HttpRouter
+  | ApiSettings
+  | Bodies
+  | ConsoleFiles
+  | Draining
+  | LiveFeed
+  | PublishedKeys
+  | Readiness
 > = Layer.mergeAll(layerReference, layerPages, layerHealth, layerPublicKeys)

@@ -100,7 +100,8 @@ export interface Refusal {
   readonly request_id: string
 }
 
-const statusMessage = ({ code, field, message, request_id }: Refusal): Status => {
+/** The `google.rpc.Status` of a refusal: one with RetryInfo is worth another try. */
+export const refusalStatus = ({ code, field, message, request_id }: Refusal): Status => {
   const httpStatus = errorStatuses[code]
   const violation = { field: field ?? "", description: message }
   const retryable = httpStatus === 429 || httpStatus === 503
@@ -138,7 +139,7 @@ const registry = createRegistry(StatusSchema, ErrorInfoSchema, BadRequestSchema,
  * `google.rpc.Status` for those who look for its `code` and `message`.
  */
 export const refusalAnswer = (encoding: OtlpEncoding, refusal: Refusal): Uint8Array | string => {
-  const status = statusMessage(refusal)
+  const status = refusalStatus(refusal)
   return encoding === PROTOBUF_TYPE
     ? toBinary(StatusSchema, status)
     : JSON.stringify({

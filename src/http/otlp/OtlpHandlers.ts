@@ -32,7 +32,7 @@ import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { type ReceivedBody, readBody } from "../messages/RequestBody.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
-import { ingestAnswered, valuesApart, valuesCut } from "../server/Metrics.ts"
+import { ingestAnswered, valuesApart, valuesCut, valuesLeftOut } from "../server/Metrics.ts"
 import { Quota } from "../server/Quota.ts"
 import { OtlpRefusals } from "./OtlpContract.ts"
 import {
@@ -202,7 +202,8 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
           const encoding = encodingOf(body.mediaType)
           if (prepared.apart > 0) yield* valuesApart(prepared.apart)
           if (prepared.cut.length > 0) yield* valuesCut(prepared.cut)
-          const said = describe([...refused, ...prepared.cut])
+          if (prepared.leftOut.length > 0) yield* valuesLeftOut(prepared.leftOut)
+          const said = describe([...refused, ...prepared.cut, ...prepared.leftOut])
           const answer = tracesAnswer(encoding, refused.length, said)
           return encoded(encoding, answer, 200)
         })

@@ -6,69 +6,41 @@ import { Effect, Metric } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { countByCode, itemsRejected } from "../../actors/sequencer/RejectedItems.ts"
+import { counterOf, gaugeOf, histogramOf } from "../../domain/metrics/Metrics.ts"
+import { measureProcess } from "./ProcessMetrics.ts"
 
-/** Upper bounds in seconds: from an answer out of memory to the longest wait for a commit. */
-const secondsBoundaries = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-
-const requests = Metric.counter("alk_http_requests_total", {
-  description: "Requests answered.",
-  incremental: true
-})
-
-const requestSeconds = Metric.histogram("alk_http_request_duration_seconds", {
-  description: "Seconds from the request's head to the end of its answer, streams included.",
-  boundaries: secondsBoundaries
-})
-
-const acceptedItems = Metric.counter("alk_ingest_accepted_items_total", {
-  description: "Items that passed validation and were written to the log.",
-  incremental: true
-})
-
-const preparedItems = Metric.counter("alk_ingest_prepared_items_total", {
-  description: "Items read and checked, by path: fast is WebAssembly, slow is TypeScript.",
-  incremental: true
-})
-
-const ingestSeconds = Metric.histogram("alk_ingest_duration_seconds", {
-  description: "Seconds from a prepared request to what was waited for: written, or visible.",
-  boundaries: secondsBoundaries
-})
-
-const cutValues = Metric.counter("alk_otlp_values_cut_total", {
-  description: "Values of OpenTelemetry spans that were too large, of which the beginning is kept.",
-  incremental: true
-})
-
-const apartValues = Metric.counter("alk_otlp_values_apart_total", {
-  description: "Values of OpenTelemetry spans that are stored apart from their span, whole.",
-  incremental: true
-})
-
-const failedCredentials = Metric.counter("alk_http_failed_credentials_total", {
-  description: "Wrong keys and tokens, by the status that they were answered with.",
-  incremental: true
-})
-
-const subscribers = Metric.gauge("alk_live_subscribers", {
-  description: "Open live streams of this process."
-})
-
-const bodyBytes = Metric.gauge("alk_http_body_bytes", {
-  description: "Bytes that the bodies of requests in flight take of ALK_BODY_BUDGET_BYTES."
-})
+const requests = counterOf("alk_http_requests_total")
+const refusals = counterOf("alk_http_refusals_total")
+const requestSeconds = histogramOf("alk_http_request_duration_seconds")
+const acceptedItems = counterOf("alk_ingest_accepted_items_total")
+const preparedItems = counterOf("alk_ingest_prepared_items_total")
+const ingestSeconds = histogramOf("alk_ingest_duration_seconds")
+const cutValues = counterOf("alk_otlp_values_cut_total")
+const leftOutValues = counterOf("alk_otlp_values_left_out_total")
+const apartValues = counterOf("alk_otlp_values_apart_total")
+const failedCredentials = counterOf("alk_http_failed_credentials_total")
+const subscribers = gaugeOf("alk_live_subscribers")
+const bodyBytes = gaugeOf("alk_http_body_bytes")
 
 /** Count an answered request. */
 export const requestAnswered = (request: {
   readonly method: string
   readonly route: string
   readonly status: number
+  /** The code of the error that it was answered with. */
+  readonly code: string | undefined
   readonly seconds: number
 }): Effect.Effect<void> => {
-  const { method, route, seconds, status } = request
-  return Effect.andThen(
-    Metric.update(Metric.withAttributes(requests, { method, route, status: String(status) }), 1),
-    Metric.update(Metric.withAttributes(requestSeconds, { method, route }), seconds)
+  const { code, method, route, seconds, status } = request
+  return Effect.all(
+    [
+      Metric.update(Metric.withAttributes(requests, { method, route, status: String(status) }), 1),
+      Metric.update(Metric.withAttributes(requestSeconds, { method, route }), seconds),
+      code === undefined
+        ? Effect.void
+        : Metric.update(Metric.withAttributes(refusals, { route, code }), 1)
+    ],
+    { discard: true }
   )
 }
 
@@ -116,6 +88,25 @@ export const valuesCut = (
   )
 }
 
+/** Count what of spans could not be stored, by the reason, and warn of it. */
+export const valuesLeftOut = (
+  spans: ReadonlyArray<{ readonly reasons: ReadonlyArray<string> }>
+): Effect.Effect<void> => {
+  const reasons = countByCode(
+    spans.flatMap((span) => span.reasons.map((reason) => ({ code: reason })))
+  )
+  return Effect.andThen(
+    Effect.forEach(
+      reasons,
+      ([reason, values]) => Metric.update(Metric.withAttributes(leftOutValues, { reason }), values),
+      { discard: true }
+    ),
+    Effect.logWarning("parts of spans could not be stored and were left out").pipe(
+      Effect.annotateLogs({ spans: spans.length, reasons: Object.fromEntries(reasons) })
+    )
+  )
+}
+
 /** Count values of spans that are stored apart. */
 export const valuesApart = (values: number): Effect.Effect<void> =>
   Metric.update(apartValues, values)
@@ -129,7 +120,10 @@ export const bodyBytesInFlight = (bytes: number): Effect.Effect<void> =>
   Metric.update(bodyBytes, bytes)
 
 /** Everything that this process has counted, in the text format of Prometheus. */
-export const metricsText: Effect.Effect<string> = PrometheusMetrics.format()
+export const metricsText: Effect.Effect<string> = Effect.andThen(
+  measureProcess,
+  PrometheusMetrics.format()
+)
 
 export const metricsResponse = (text: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })

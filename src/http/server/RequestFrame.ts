@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage } from "node:http"
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Cause, Effect, Option, Scope } from "effect"
+import { Cause, Effect, Option, Scope, type Tracer } from "effect"
 import {
   HttpMiddleware,
   HttpServerError,
@@ -13,6 +13,8 @@ import {
   HttpServerResponse,
   HttpTraceContext
 } from "effect/http"
+import type { RequestLog } from "../../config/Config.ts"
+import { defined } from "../../domain/Defined.ts"
 import { errorResponse, isRouteNotFound } from "../messages/Answer.ts"
 import { ApiError, errorFormOf, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
@@ -21,9 +23,12 @@ import {
   CurrentRequest,
   pathOf,
   type RequestFacts,
-  requestIdOf
+  requestIdOf,
+  TracesRequests
 } from "../messages/CurrentRequest.ts"
+import { HTML_TYPE, JSON_TYPE, negotiate } from "../messages/MediaTypes.ts"
 import { compressed } from "./Compression.ts"
+import { bytesOf, type ConnectionBytes } from "./ConnectionBytes.ts"
 import { corsOptions } from "./Cors.ts"
 import { requestAnswered } from "./Metrics.ts"
 import { allowedMethods, findRoute, UNKNOWN_ROUTE } from "./RouteTable.ts"
@@ -71,10 +76,33 @@ const withinMethods = (app: App<unknown>, method: string, path: string): App<unk
 const isStopped = (cause: Cause.Cause<unknown>): boolean =>
   !cause.reasons.some(({ annotations }) => annotations.has(HttpServerError.ClientAbort.key))
 
+/** What browsers get at an address that nothing has. */
+type MissingPage = Effect.Effect<HttpServerResponse.HttpServerResponse> | undefined
+
+/** The error of an address that nothing has; the page to who likes HTML better, as browsers do. */
+const unknownAnswer = (method: string, path: string, missingPage: MissingPage): App<never> =>
+  Effect.gen(function* () {
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    const error = unknownRoute(method, path)
+    if (missingPage === undefined || error.status !== 404 || !/^(?:GET|HEAD)$/.test(method)) {
+      return yield* errorResponse(error)
+    }
+    const facts = yield* CurrentRequest
+    facts.isNegotiated = true
+    return negotiate(headers["accept"], [JSON_TYPE, HTML_TYPE]) === HTML_TYPE
+      ? HttpServerResponse.setStatus(yield* missingPage, 404)
+      : yield* errorResponse(error)
+  })
+
 /** An answer for what no handler has answered. A client that has gone needs none. */
-const answered = (app: App<unknown>, method: string, path: string): App<never> =>
+const answered = (
+  app: App<unknown>,
+  method: string,
+  path: string,
+  missingPage: MissingPage
+): App<never> =>
   Effect.catchCause(app, (cause) => {
-    if (isRouteNotFound(cause)) return errorResponse(unknownRoute(method, path))
+    if (isRouteNotFound(cause)) return unknownAnswer(method, path, missingPage)
     if (Cause.hasInterruptsOnly(cause)) {
       return isStopped(cause)
         ? errorResponse(
@@ -110,6 +138,10 @@ const lacksHost = ({ headers, httpVersion }: Head): boolean =>
 const hasEndlessRest = ({ complete, headers }: Head): boolean =>
   !complete && headers["transfer-encoding"] !== undefined
 
+/** A value of `Vary` with one more name. */
+const varying = (name: string, others: string | undefined): string =>
+  others === undefined ? name : `${name}, ${others}`
+
 /** Answers name their request; the last of a connection says so. */
 const completed = (
   response: HttpServerResponse.HttpServerResponse,
@@ -122,11 +154,23 @@ const completed = (
     // Answers to a key belong to its owner: without a header of their own, no cache keeps them.
     ...(response.headers["cache-control"] === undefined ? { "cache-control": "no-store" } : {}),
     ...(isLast ? { connection: "close" } : {}),
-    ...(facts.isNegotiated ? { vary: "Accept" } : {}),
+    ...(facts.isNegotiated ? { vary: varying("Accept", response.headers["vary"]) } : {}),
     ...(facts.route === "/docs" ? { "content-security-policy": DOCS_POLICY } : {})
   })
 
-const logged = (facts: RequestFacts, status: number, milliseconds: number) => {
+/** Status from which on a request has failed. */
+const FAILED_FROM = 400
+
+/** What the log says of a request that has ended; never keys, bodies or values of the query. */
+const logged = (
+  requestLog: RequestLog,
+  facts: RequestFacts,
+  status: number,
+  milliseconds: number,
+  bytes: ConnectionBytes | undefined
+) => {
+  const isWanted = requestLog === "all" || (requestLog === "failed" && status >= FAILED_FROM)
+  if (!isWanted) return Effect.void
   const line = quietRoutes.has(facts.route) ? Effect.logDebug("request") : Effect.logInfo("request")
   return line.pipe(
     Effect.annotateLogs({
@@ -134,10 +178,31 @@ const logged = (facts: RequestFacts, status: number, milliseconds: number) => {
       route: facts.route,
       status,
       ms: Math.round(milliseconds * 10) / 10,
-      ...(facts.tenantId === undefined ? {} : { tenant: facts.tenantId })
+      ...defined({
+        bytes_in: bytes?.read,
+        bytes_out: bytes?.written,
+        code: facts.code,
+        tenant: facts.tenantId,
+        key: facts.keyId
+      })
     })
   )
 }
+
+/** The request as a span of its client's trace, if it names one; says nothing that a client chose. */
+const spanned = <E, R>(
+  answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
+  { method, route }: RequestFacts,
+  parent: Tracer.ExternalSpan | undefined
+) =>
+  answer.pipe(
+    Effect.tap(({ status }) => Effect.annotateCurrentSpan({ "http.response.status_code": status })),
+    Effect.withSpan(`${method} ${route}`, {
+      kind: "server",
+      attributes: { "http.request.method": method, "http.route": route },
+      ...defined({ parent })
+    })
+  )
 
 /** Routers take a raw `;` for the end of the path; in an id it is a character like any other. */
 const withSemicolons = (request: HttpServerRequest.HttpServerRequest, path: string) =>
@@ -151,13 +216,19 @@ const factsOf = (request: HttpServerRequest.HttpServerRequest, path: string): Re
   route: findRoute(request.method, path)?.template ?? UNKNOWN_ROUTE,
   errorForm: errorFormOf(path),
   tenantId: undefined,
+  keyId: undefined,
+  code: undefined,
   isNegotiated: false
 })
 
-/** The frame of this process's requests. */
-export const makeRequestFrame = Effect.gen(function* () {
+/**
+ * The frame of this process's requests; `missingPage` is what browsers get at an address that
+ * nothing has.
+ */
+export const makeRequestFrame = Effect.fnUntraced(function* (missingPage: MissingPage) {
   const settings = yield* ApiSettings
   const bodies = yield* Bodies
+  const isTraced = yield* TracesRequests
   const allowOrigins: (app: App<unknown>) => App<unknown> =
     settings.corsOrigins.length === 0 ? (app) => app : cors(settings.corsOrigins)
 
@@ -182,8 +253,14 @@ export const makeRequestFrame = Effect.gen(function* () {
         const milliseconds = performance.now() - startedAt
         body.close()
         return Effect.andThen(
-          logged(facts, status, milliseconds),
-          requestAnswered({ method, route, status, seconds: milliseconds / 1_000 })
+          logged(settings.requestLog, facts, status, milliseconds, bytesOf(incoming.socket)),
+          requestAnswered({
+            method,
+            route,
+            status,
+            code: facts.code,
+            seconds: milliseconds / 1_000
+          })
         ).pipe(Effect.annotateLogs(identity))
       })
       yield* Scope.addFinalizer(scope, finished)
@@ -191,7 +268,7 @@ export const makeRequestFrame = Effect.gen(function* () {
       const asked = lacksHost(incoming)
         ? errorResponse(hostMissing)
         : withinMethods(app, request.method, path)
-      const answer = answered(allowOrigins(asked), request.method, path).pipe(
+      const answer = answered(allowOrigins(asked), request.method, path, missingPage).pipe(
         Effect.map((response) => {
           status = response.status
           return completed(response, facts, hasEndlessRest(incoming))
@@ -201,6 +278,7 @@ export const makeRequestFrame = Effect.gen(function* () {
         Effect.provideService(CurrentBody, body),
         Effect.annotateLogs(identity)
       )
-      return yield* compressed(request.headers["accept-encoding"])(answer)
+      const traced = isTraced ? spanned(answer, facts, trace) : answer
+      return yield* compressed(request.headers["accept-encoding"])(traced)
     })
 })

@@ -4,6 +4,8 @@
  */
 import { HttpApi } from "effect/http-api"
 import { Api } from "../Api.ts"
+import { consolePaths } from "../console/ConsolePaths.ts"
+import { guidePaths } from "../docs/GuidePaths.ts"
 import { opsPaths } from "../operations/OpsContract.ts"
 
 /** A path and its methods. */
@@ -27,7 +29,8 @@ const contractRoutes = (): ReadonlyArray<readonly [method: string, template: str
 
 const build = (): ReadonlyArray<Route & { readonly segments: ReadonlyArray<string> }> => {
   const byTemplate = new Map<string, Set<string>>()
-  const all = [...contractRoutes(), ...opsPaths.map((path) => ["GET", path] as const)]
+  const pages = [...opsPaths, ...consolePaths, ...guidePaths].map((path) => ["GET", path] as const)
+  const all = [...contractRoutes(), ...pages]
   for (const [method, template] of all) {
     const methods = byTemplate.get(template) ?? new Set()
     byTemplate.set(template, methods.add(method))

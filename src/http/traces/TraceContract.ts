@@ -17,10 +17,11 @@ import { PAGE_SIZE_DEFAULT, pageLinkHeader, pageParameters, readPage } from "../
 import {
   booleanParameter,
   choiceParameter,
-  dateTimeParameter,
+  choicesParameter,
   integerParameter,
   refuseInverted,
-  textParameter
+  textsParameter,
+  timeParameter
 } from "../messages/QueryParameters.ts"
 import { idempotencyHeader, SYNC_HEADER, syncQuery } from "../messages/WriteRequest.ts"
 import { Authorization } from "../server/Authorization.ts"
@@ -54,11 +55,24 @@ const MICROS_PER_MS = 1_000
 /** The whole time that is supported, 1970 to 2261, rounded up. */
 const DURATION_MS_MAX = 10_000_000_000_000
 
-const executionParameters = {
-  status: choiceParameter(executionStatuses, { description: "Exact status." }),
-  agent_id: textParameter({ description: "Exact `agent_id`.", example: "support-agent" }),
-  from: dateTimeParameter("Inclusive lower bound on `started_at`, RFC 3339."),
-  to: dateTimeParameter("Inclusive upper bound on `started_at`, RFC 3339."),
+export const executionParameters = {
+  status: choicesParameter(executionStatuses, { description: "Status." }),
+  agent_id: textsParameter({ description: "`agent_id`.", example: "support-agent" }),
+  name: textsParameter({ description: "`agent_name`.", example: "Support*" }),
+  model: textsParameter({
+    description: "A model that it, or one of its spans, names in its metadata.",
+    example: "gpt-4*"
+  }),
+  session_id: textsParameter({
+    description: "The session that it, or one of its spans, names in its metadata.",
+    example: "chat-17"
+  }),
+  user_id: textsParameter({
+    description: "The user that it, or one of its spans, names in its metadata.",
+    example: "u_1"
+  }),
+  from: timeParameter("Inclusive lower bound on `started_at`.", "first"),
+  to: timeParameter("Inclusive upper bound on `started_at`.", "last"),
   has_error: booleanParameter({
     description: "`true`: the execution has failed, or one of its spans has; `false`: neither has."
   }),
@@ -68,11 +82,17 @@ const executionParameters = {
     description: "Milliseconds from start to end at least. What still runs has no duration.",
     example: 1_500
   }),
+  min_tokens: integerParameter({
+    minimum: 0,
+    description: "Tokens at least that its calls of models have read and written.",
+    example: 10_000
+  }),
   sort: choiceParameter(executionSorts, {
     default: "started_at",
     description:
-      "`started_at`, `duration` (what still runs comes last), or `errors`: the number of spans that "
-      + "were ended as FAILED; those that ended with a failed execution don't count. Of equal "
+      "`started_at`, `duration` (what still runs comes last), `errors`: the number of spans that "
+      + "were ended as FAILED; those that ended with a failed execution don't count; `tokens`, read "
+      + "and written, or `cost` (what says none comes last), of its calls of models. Of equal "
       + "executions the lower id comes first."
   }),
   order: choiceParameter(["asc", "desc"], {
@@ -84,14 +104,27 @@ const executionParameters = {
 
 /** Query of `GET /api/v1/executions`: what to list, but for the tenant. */
 const executionQuery = queryOf(executionParameters, {
-  read: ({ agent_id, from, has_error, min_duration_ms, order, sort, status, to, ...page }) => {
-    const pageOf = readPage(page, PAGE_SIZE_DEFAULT)
+  read: ({ page, page_size, ...given }, _conditions, now) => {
+    const pageOf = readPage(defined({ page, page_size }), PAGE_SIZE_DEFAULT)
+    const { from, min_duration_ms, order, sort, status, to } = given
     refuseInverted(["from", "to"], from, to)
-    const minDurationMicros =
-      min_duration_ms === undefined ? undefined : min_duration_ms * MICROS_PER_MS
-    const ofStart = { status, agentId: agent_id, from, to }
-    const rest = { hasError: has_error, minDurationMicros, sort, order }
-    return { ...pageOf, selection: defined({ ...ofStart, ...rest }) }
+    const selection = defined({
+      status,
+      agentId: given.agent_id,
+      agentName: given.name,
+      model: given.model,
+      sessionId: given.session_id,
+      userId: given.user_id,
+      from,
+      to,
+      hasError: given.has_error,
+      minDurationMicros:
+        min_duration_ms === undefined ? undefined : min_duration_ms * MICROS_PER_MS,
+      minTokens: given.min_tokens,
+      sort,
+      order
+    })
+    return { ...pageOf, selection, now }
   }
 })
 
@@ -161,8 +194,9 @@ const VISIBLE =
   "Answered when it is durable and visible to every read; if that takes longer than 10 s, 503: it "
   + "may still happen, so retry with the same ids or the same key."
 
-const executionId = { id: pathId("execution") }
-const spanId = { id: pathId("span") }
+// The examples of bodies make what these name.
+const executionId = { id: pathId("execution", "ticket-42") }
+const spanId = { id: pathId("span", "ticket-42/search") }
 
 const write = ["write"] as const
 const read = ["read"] as const
@@ -196,8 +230,8 @@ export const listExecutions = HttpApiEndpoint.get("listExecutions", "/api/v1/exe
     scopes: read,
     summary: "List executions",
     description:
-      "Newest start first unless `sort` says otherwise, then by id. Filters are exact, "
-      + "case-sensitive, and combine with AND; `total` counts what matches.",
+      "Newest start first unless `sort` says otherwise, then by id. Filters are case-sensitive and "
+      + "combine with AND; `total` counts what matches. `summary` adds up what the spans say.",
     responseHeaders: pageLinkHeader
   })
 )
@@ -346,7 +380,7 @@ export const diffExecutions = HttpApiEndpoint.get(
   {
     params: {
       ...executionId,
-      other: pathId("execution")
+      other: pathId("execution", "run-42")
     },
     query: queryOf(diffParameters, {
       read: ({ all = false, limit = DIFF_SPANS_DEFAULT }) => ({ showsSame: all, limit })
@@ -369,9 +403,10 @@ export const diffExecutions = HttpApiEndpoint.get(
 
 const TraceStream = Schema.String.annotate({
   description:
-    "`event: execution.updated`, `span.updated` or `trace.event` with the Execution, Span or trace "
-    + "event on one line of `data:`; `id:` the chain sequence of its fact, on the last "
-    + "message of a fact that changed several; `retry: 3000` first, a comment every 15 s."
+    "`event: execution.updated`, `span.updated` or `trace.event` with the Execution (without its "
+    + "`summary`), Span or trace event on one line of `data:`; `id:` the chain sequence of its "
+    + "fact, on the last message of a fact that changed several; `retry: 3000` first, a comment "
+    + "every 15 s."
 }).pipe(HttpApiSchema.asText({ contentType: SSE_TYPE }))
 
 export const streamExecution = HttpApiEndpoint.get(
@@ -380,7 +415,10 @@ export const streamExecution = HttpApiEndpoint.get(
   {
     // The handler judges it, after the query.
     params: {
-      id: Schema.String.annotate({ description: "Id of the execution, percent-encoded." })
+      id: Schema.String.annotate({
+        description: "Id of the execution, percent-encoded.",
+        examples: ["ticket-42"]
+      })
     },
     query: queryOf(traceStreamParameters),
     success: TraceStream,

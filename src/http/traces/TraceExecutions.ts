@@ -23,6 +23,7 @@ import { transfer } from "../messages/Transfer.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { ingestAnswered } from "../server/Metrics.ts"
 import {
+  executionParameters,
   type getAggregatedDag,
   type getDag,
   type listExecutions,
@@ -112,16 +113,17 @@ const pageOfExecutions = Effect.fnUntraced(function* (
   input: RequestOf<typeof listExecutions>
 ) {
   const { query: asked, request } = input
-  const { page, pageSize, selection } = asked
+  const { now, page, pageSize, selection } = asked
   const { tenantId } = yield* CurrentPrincipal
   const { deduplicate } = yield* readableView(projection, tenantId)
   const offset = (page - 1) * pageSize
   const found = yield* store.page({ tenantId, ...selection, offset, limit: pageSize }, deduplicate)
   const chunks = found.executions.pipe(
-    Stream.map((some) => some.flatMap((facts) => toExecution(facts) ?? []))
+    Stream.map((some) => some.flatMap((one) => toExecution(one) ?? []))
   )
   const rest = { total: found.total, page, page_size: pageSize }
-  const link = pageLinks(listOf(request, publicUrl), asked, found.total)
+  const of = listOf(request, publicUrl, { table: { parameters: executionParameters }, now })
+  const link = pageLinks(of, asked, found.total)
   if (found.isLarge) return largePage(request, tenantId, chunks, rest, link)
   const executions = (yield* Stream.runCollect(chunks)).flat()
   return json({ executions, ...rest }, { headers: { link } })

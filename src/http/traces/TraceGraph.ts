@@ -3,12 +3,13 @@
  * limit above which it is no use as a picture. What a graph is, the domain says.
  */
 import { Effect, Semaphore, Stream } from "effect"
-import { parseJson } from "../../domain/json/Json.ts"
-import type { JsonObject } from "../../domain/json/StrictJson.ts"
+import { defined } from "../../domain/Defined.ts"
+import { type JsonObject, parseJson } from "../../domain/json/Json.ts"
 import type { EdgeKind, GraphRequest } from "../../domain/traces/ExecutionGraph.ts"
+import { hintMembers } from "../../domain/traces/GraphHints.ts"
 import { type FactDetails, parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
 import { foldFacts, type TraceView } from "../../domain/traces/TraceView.ts"
-import type { SpanOutline, TraceStore } from "../../ports/TraceStore.ts"
+import type { OutlineDetails, SpanOutline, TraceStore } from "../../ports/TraceStore.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
 import { DAG_EDGES_MAX, DAG_METADATA_MAX, DAG_SPANS_MAX, DAG_TEXT_MAX } from "./TraceContract.ts"
 
@@ -23,30 +24,52 @@ const tooLarge = (what: string): ApiError =>
       + "page or with Accept: application/x-ndjson from /api/v1/executions/{id}/spans"
   })
 
-const detailsOf = ({ error, metadata, name }: SpanOutline): FactDetails => ({
-  ...(name === "" ? {} : { name }),
-  ...(error === "" ? {} : { error: parseJson(error) as NonNullable<FactDetails["error"]> }),
-  ...(metadata === "" ? {} : { metadata: parseJson(metadata) as JsonObject })
-})
-
-/** A fact as far as a graph shows it: its hashes are not kept. */
-const outlined = (outline: SpanOutline): TraceFact | undefined => {
-  const fact = parseFact(outline.fact)
-  return fact && { ...fact, prev_hash: "", content_hash: "", hash: "", details: detailsOf(outline) }
+/** Of the details of a fact what a graph shows. */
+interface Shown {
+  readonly details: FactDetails
+  /** Characters of name and error, and of the metadata that is looked at. */
+  readonly textLength: number
+  readonly metadataLength: number
 }
 
-const edgesOf = (fact: TraceFact | undefined): number =>
-  fact?.type === "span.started" ? 1 + fact.caused_by_span_ids.length : 0
+/** Of what the store has taken out of a large fact. */
+const shownOfTexts = ({ error, metadata, name }: OutlineDetails): Shown => ({
+  details: {
+    ...(name === "" ? {} : { name }),
+    ...(error === "" ? {} : { error: parseJson(error) as NonNullable<FactDetails["error"]> }),
+    ...(metadata === "" ? {} : { metadata: parseJson(metadata) as JsonObject })
+  },
+  textLength: name.length + error.length,
+  metadataLength: metadata.length
+})
+
+const lengthOf = (value: unknown): number =>
+  value === undefined ? 0 : JSON.stringify(value).length
+
+/** Of the details of a whole fact. */
+const shownOfWhole = ({ error, metadata, name }: FactDetails, readsMetadata: boolean): Shown => {
+  const hints = metadata !== undefined && readsMetadata ? hintMembers(metadata) : undefined
+  return {
+    details: defined({ name, error, metadata: hints }),
+    textLength: (name?.length ?? 0) + lengthOf(error),
+    metadataLength: lengthOf(hints)
+  }
+}
+
+const edgesOf = (fact: TraceFact): number =>
+  fact.type === "span.started" ? 1 + fact.caused_by_span_ids.length : 0
 
 /** Folds outlines into a view. */
 class OutlineFold {
   readonly #view: TraceView
+  readonly #readsMetadata: boolean
   #edges = 0
   #textLength = 0
   #metadataLength = 0
 
-  constructor(view: TraceView) {
+  constructor(view: TraceView, readsMetadata: boolean) {
     this.#view = view
+    this.#readsMetadata = readsMetadata
   }
 
   /** More metadata than a graph looks at: what was beyond was left out. */
@@ -54,21 +77,33 @@ class OutlineFold {
     return this.#metadataLength > DAG_METADATA_MAX
   }
 
+  /** Metadata of the next facts is looked at. */
+  get readsMetadata(): boolean {
+    return this.#readsMetadata && !this.isPartial
+  }
+
   /** Fails when the spans say more than a graph may hold. */
   take(outlines: ReadonlyArray<SpanOutline>): Effect.Effect<void, ApiError> {
-    for (const outline of outlines) {
-      const { error, metadata, name } = outline
-      this.#metadataLength += metadata.length
-      const fact = outlined(this.isPartial ? { ...outline, metadata: "" } : outline)
-      this.#edges += edgesOf(fact)
-      this.#textLength += name.length + error.length
-      if (fact !== undefined) this.#view.take(fact)
-    }
+    for (const outline of outlines) this.#takeOne(outline)
     if (this.#edges > DAG_EDGES_MAX)
       return Effect.fail(tooLarge(`more than ${DAG_EDGES_MAX} edges`))
     return this.#textLength > DAG_TEXT_MAX
       ? Effect.fail(tooLarge(`names and errors of more than ${DAG_TEXT_MAX} characters`))
       : Effect.void
+  }
+
+  #takeOne({ details, fact: text }: SpanOutline): void {
+    const fact = parseFact(text)
+    if (fact === undefined) return
+    const shown =
+      details === undefined
+        ? shownOfWhole(fact.details ?? {}, this.readsMetadata)
+        : shownOfTexts(this.readsMetadata ? details : { ...details, metadata: "" })
+    this.#edges += edgesOf(fact)
+    this.#textLength += shown.textLength
+    this.#metadataLength += shown.metadataLength
+    // Its hashes are not kept.
+    this.#view.take({ ...fact, prev_hash: "", content_hash: "", hash: "", details: shown.details })
   }
 }
 
@@ -95,10 +130,15 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
       if (view.execution === undefined) return yield* notFound("execution")
       const count = yield* store.spanCount(tenantId, executionId)
       if (count > DAG_SPANS_MAX) return yield* tooLarge(`${count} spans`)
-      const fold = new OutlineFold(view)
-      const outlines = store.outlines(tenantId, executionId, () => readsMetadata && !fold.isPartial)
-      yield* Stream.runForEach(outlines, (some) => fold.take(some))
-      const eventCounts = yield* store.eventCounts(tenantId, executionId)
+      const fold = new OutlineFold(view, readsMetadata)
+      const outlines = store.outlines(tenantId, executionId, () => fold.readsMetadata)
+      // The store reads the next chunk while this one is folded.
+      const folded = Stream.runForEach(Stream.buffer(outlines, { capacity: 1 }), (some) =>
+        fold.take(some)
+      )
+      const [eventCounts] = yield* Effect.all([store.eventCounts(tenantId, executionId), folded], {
+        concurrency: "unbounded"
+      })
       const rootSpanId = view.execution.root_span_id
       const { isPartial } = fold
       return JSON.stringify(make({ rootSpanId, spans: view.spans, eventCounts, edges, isPartial }))

@@ -5,21 +5,32 @@
 import { Effect, Option, Stream } from "effect"
 import { CHUNK, factsOf, spanChunks, spansFrom } from "../../actors/feeds/SpanPages.ts"
 import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import type { ExecutionSummary, ShownExecution } from "../../domain/traces/ExecutionSummary.ts"
 import { type ShownSpan, shownSpan } from "../../domain/traces/SpanSummary.ts"
-import type { Execution, TraceEvent } from "../../domain/traces/TraceResources.ts"
+import type { TraceFact } from "../../domain/traces/TraceFact.ts"
+import type { TraceEvent } from "../../domain/traces/TraceResources.ts"
 import { foldFacts, toTraceEvent } from "../../domain/traces/TraceView.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type {
   EventPlace,
   FactSelection,
+  ListedExecution,
   PageBounds,
   SpanPlace,
   TraceStore
 } from "../../ports/TraceStore.ts"
 
-/** The execution that its own facts add up to. */
-export const toExecution = (bodies: ReadonlyArray<string>): Execution | undefined =>
-  foldFacts(factsOf(bodies)).execution
+/** The execution that its own facts add up to, with its summary. */
+const shownExecution = (
+  facts: ReadonlyArray<TraceFact>,
+  summary: ExecutionSummary | undefined
+): ShownExecution | undefined => {
+  const { execution } = foldFacts(facts)
+  return execution && (summary === undefined ? execution : { ...execution, summary })
+}
+
+export const toExecution = ({ facts, summary }: ListedExecution): ShownExecution | undefined =>
+  shownExecution(factsOf(facts), summary)
 
 /** Events of one span, and what follows. */
 export interface EventsFrom {
@@ -48,7 +59,7 @@ export interface TraceReads {
   execution(
     tenantId: string,
     executionId: string
-  ): Effect.Effect<Execution | undefined, StoreUnavailable>
+  ): Effect.Effect<ShownExecution | undefined, StoreUnavailable>
   span(tenantId: string, spanId: string): Effect.Effect<ShownSpan | undefined, StoreUnavailable>
   /** A span of an execution that is known. */
   spanIn(
@@ -119,7 +130,10 @@ export const traceReads = (
         fact?.type === "span.event" ? toTraceEvent(fact) : undefined
       ),
     execution: (tenantId, executionId) =>
-      Effect.map(executionFacts(tenantId, executionId), (facts) => foldFacts(facts).execution),
+      Effect.all(
+        [executionFacts(tenantId, executionId), store.summaries(tenantId, [executionId])],
+        { concurrency: "unbounded" }
+      ).pipe(Effect.map(([facts, found]) => shownExecution(facts, found.get(executionId)))),
     span: Effect.fnUntraced(function* (tenantId, spanId) {
       const executionId = yield* store.executionOfSpan(tenantId, spanId)
       return executionId === undefined ? undefined : yield* spanIn(tenantId, executionId, spanId)

@@ -11,6 +11,7 @@ import { ID_LENGTH_MAX } from "../../domain/Identifiers.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { AggregatedGraph } from "../../domain/traces/AggregatedGraph.ts"
 import { ExecutionGraph } from "../../domain/traces/ExecutionGraph.ts"
+import { ShownExecution } from "../../domain/traces/ExecutionSummary.ts"
 import { RunTotals, SpanDiff } from "../../domain/traces/RunDiff.ts"
 import { ShownSpan } from "../../domain/traces/SpanSummary.ts"
 import { SpanType, terminalStatuses } from "../../domain/traces/TraceFact.ts"
@@ -23,7 +24,7 @@ import {
   TRIGGER_LENGTH_MAX
 } from "../../services/ingest/PrepareTrace.ts"
 import { optionalInput, textInput } from "../contract/Bodies.ts"
-import { TimeInput, Timestamp } from "../contract/ContractSchemas.ts"
+import { exampleReceiptId, TimeInput, Timestamp } from "../contract/ContractSchemas.ts"
 
 const optional = Schema.optionalKey
 const text = (description: string, lengthMax?: number) =>
@@ -62,6 +63,15 @@ const exampleSide = {
   output_tokens: 96
 }
 
+const exampleSummary = {
+  spans: 2,
+  errors: 0,
+  calls: 1,
+  input_tokens: 812,
+  output_tokens: 96,
+  models: ["gpt-4.1-mini"]
+}
+
 const exampleExecution = {
   id: executionId,
   agent_id: "support-agent",
@@ -71,7 +81,8 @@ const exampleExecution = {
   trigger: "ticket.created",
   started_at: startedAt,
   metadata: { ticket: "T-42" },
-  created_at: "2026-11-21T10:00:01.130000Z"
+  created_at: "2026-11-21T10:00:01.130000Z",
+  summary: exampleSummary
 }
 
 const exampleSpan = {
@@ -96,7 +107,7 @@ const exampleEvent = {
   payload: { query: "refund policy" }
 }
 
-export const Execution = Resources.Execution.annotate({ examples: [exampleExecution] })
+export const Execution = ShownExecution.annotate({ examples: [exampleExecution] })
 
 export const Span = ShownSpan.annotate({ examples: [exampleSpan] })
 
@@ -162,7 +173,7 @@ export const ExecutionInput = Schema.Struct(startFields).annotate({
       agent_name: "Support agent",
       trigger: "ticket.created",
       metadata: { ticket: "T-42" },
-      idempotency_key: "ticket-42",
+      id: "ticket-42",
       started_at: startedAt
     }
   ]
@@ -175,7 +186,14 @@ export const ExecutionEnd = Schema.Struct(endFields).annotate({
 
 export const SpanInput = Schema.Struct(spanFields).annotate({
   identifier: "SpanInput",
-  examples: [{ span_type: "TOOL_CALL", name: "search", metadata: { tool: "search" } }]
+  examples: [
+    {
+      id: "ticket-42/search",
+      span_type: "TOOL_CALL",
+      name: "search",
+      metadata: { tool: "search" }
+    }
+  ]
 })
 
 export const SpanEnd = Schema.Struct(spanEndFields).annotate({
@@ -325,7 +343,6 @@ const receipt = {
 }
 
 const exampleCounts = { accepted: 1, rejected: 0, ids: [executionId], errors: [] }
-const receiptId = "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293"
 
 export const TraceBatchAccepted = Schema.Struct({
   ...receipt,
@@ -337,7 +354,7 @@ export const TraceBatchAccepted = Schema.Struct({
   description: "Written to the log; counts what passed validation. The receipt is final.",
   examples: [
     {
-      receipt_id: receiptId,
+      receipt_id: exampleReceiptId,
       status: "pending",
       ...exampleCounts,
       results: [{ index: 0, op: "execution.start", execution_id: executionId }]
@@ -355,7 +372,7 @@ export const TraceBatchResult = Schema.Struct({
   description: "Durable, chained and visible to every read.",
   examples: [
     {
-      receipt_id: receiptId,
+      receipt_id: exampleReceiptId,
       status: "committed",
       ...exampleCounts,
       results: [{ index: 0, op: "execution.start", outcome: "created", execution_id: executionId }]
@@ -459,6 +476,7 @@ export const AggregatedDag = AggregatedGraph
 export const ErasedExecution = Schema.Struct({
   ...Execution.fields,
   topic_copy_until: optional(Schema.NullOr(Timestamp)).annotate({
-    description: "When the copies in the topic are gone; null: as long as the topic keeps them."
+    description:
+      "When the copies in the topic are gone by themselves; null: as long as the topic keeps them."
   })
 }).annotate({ identifier: "ErasedExecution" })

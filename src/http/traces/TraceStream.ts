@@ -6,6 +6,7 @@ import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { TraceFeed } from "../../actors/feeds/TraceFeed.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { defined } from "../../domain/Defined.ts"
 import { isClientId } from "../../domain/Identifiers.ts"
 import type { RequestOf } from "../contract/Requests.ts"
 import { notFound, refusable } from "../messages/ApiError.ts"
@@ -25,13 +26,14 @@ export const makeTraceStreamHandlers = Effect.gen(function* () {
   return {
     streamExecution: Effect.fnUntraced(function* (input: RequestOf<typeof streamExecution>) {
       const { params, query, request } = input
-      const { keyId, tenantId } = yield* CurrentPrincipal
+      const { keyId, session, tenantId } = yield* CurrentPrincipal
       const after = yield* refusable(() => resumePoint(request, query.after_sequence))
       const { id: executionId } = params
       if (!isClientId(executionId)) return yield* notFound("execution")
       yield* readableView(projection, tenantId)
       const onStalled = yield* cutWhenStalled(request)
-      const subscription = { tenantId, keyId, executionId, after, onStalled }
+      const from = { after, onStalled, ...defined({ session }) }
+      const subscription = { tenantId, keyId, executionId, ...from }
       const bytes = yield* feed.subscribe(subscription)
       return HttpServerResponse.stream(Stream.interruptWhen(bytes, draining.begun), {
         contentType: SSE_TYPE,

@@ -1,7 +1,6 @@
 /**
  * The routes that recompute what is stored. Says nothing of how it is checked.
  */
-import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { chains } from "../../domain/chain/Chains.ts"
 import { defined } from "../../domain/Defined.ts"
@@ -11,7 +10,7 @@ import { VerifyReport } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
 import { filterParameters, unfilteredHints } from "../events/EventParameters.ts"
-import { eventParameters } from "../events/QueryContract.ts"
+import { eventId, eventParameters } from "../events/QueryContract.ts"
 import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import {
   booleanParameter,
@@ -113,7 +112,7 @@ const verifyKept = HttpApiEndpoint.post("verifyKept", "/v1/verify", {
 )
 
 const verifyEvent = HttpApiEndpoint.get("verifyEvent", "/v1/verify/events/:id", {
-  params: { id: Schema.String.annotate({ description: "Id of the event, percent-encoded." }) },
+  params: eventId,
   query: queryOf(eventParameters),
   success: EventVerifyReport,
   error: errorsOf("object", 400, 401, 403, 404, 503)

@@ -3,7 +3,6 @@
  * The report on one event is the verifier's report on its sequence number.
  */
 import { Effect, Redacted, Stream } from "effect"
-import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { ChainEnds } from "../../actors/chainEnds/ChainEnds.ts"
 import { Receipts } from "../../actors/follower/Receipts.ts"
@@ -22,16 +21,15 @@ import { type EventInclusion, inclusionOf } from "../../verify/EventInclusion.ts
 import { isForged, signedCheckpoints } from "../../verify/SignedCheckpoints.ts"
 import { Verifier, type VerifyReport, type VerifyRequest } from "../../verify/Verifier.ts"
 import { Api } from "../Api.ts"
-import { json, negotiated } from "../messages/Answer.ts"
+import { json } from "../messages/Answer.ts"
 import { invalid, notFound, refusable, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
+import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { readBody } from "../messages/RequestBody.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { clientEvidenceOf } from "./ClientEvidenceBody.ts"
-import { reportTypes } from "./VerifyContract.ts"
-import { reportLines } from "./VerifyStream.ts"
+import { reportAnswer, wantsLines } from "./VerifyAnswers.ts"
 
 interface Predecessor {
   readonly sequence_number: number
@@ -72,12 +70,6 @@ const eventReport = (
     verified_at: report.verified_at
   }
 }
-
-type Request = HttpServerRequest.HttpServerRequest
-
-/** Whether the report comes alone or after lines of progress. */
-const wantsLines = (request: Request) =>
-  Effect.map(negotiated(request, reportTypes, "a report comes"), (type) => type === NDJSON_TYPE)
 
 /** The link before a sequence; null if there is none. */
 const predecessorOf = Effect.fnUntraced(function* (tenantId: string, sequence: number) {
@@ -141,9 +133,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
     const checkpoints = yield* signedCheckpoints
 
     const answer = (request: VerifyRequest, inLines: boolean) =>
-      inLines
-        ? reportLines((onProgress) => verifier.verifyTenant({ ...request, onProgress }))
-        : Effect.map(verifier.verifyTenant(request), (report) => json(report))
+      reportAnswer(inLines, (told) => verifier.verifyTenant({ ...request, ...told }))
 
     const answerCheckpoint = Effect.fnUntraced(function* (
       tenantId: string,
@@ -182,7 +172,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
               : Effect.flatMap(storedReceipt(tenantId, kept.receipt.id), (stored) =>
                   verifyClientReceipt(tenantId, kept.receipt, stored)
                 )
-          return inLines ? yield* reportLines(() => report) : json(yield* report)
+          return yield* reportAnswer(inLines, () => report)
         }, Effect.provideContext(services))
       )
       .handle(

@@ -4,12 +4,19 @@
  * the system tenant.
  */
 import { timingSafeEqual } from "node:crypto"
-import { Effect, Layer, Redacted } from "effect"
-import { ADMIN_KEY_ID, Keys, type Principal, Unauthenticated } from "../../actors/follower/Keys.ts"
+import { Duration, Effect, Layer, Redacted } from "effect"
+import { Heads } from "../../actors/follower/Heads.ts"
+import {
+  ADMIN_KEY_ID,
+  Keys,
+  type ListedKey,
+  type Principal,
+  Unauthenticated
+} from "../../actors/follower/Keys.ts"
 import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import { defined } from "../../domain/Defined.ts"
 import { newApiKey, SYSTEM_TENANT, sha256Hex, uuidv7 } from "../../domain/Identifiers.ts"
-import { linksEndingWith } from "../../domain/registry/Registry.ts"
+import { keyRefusal, linksEndingWith } from "../../domain/registry/Registry.ts"
 import type {
   ApiKey,
   RegistryOperation,
@@ -17,7 +24,9 @@ import type {
   ShareLink,
   Tenant
 } from "../../domain/registry/RegistryEntry.ts"
-import { currentTime } from "../../domain/Timestamp.ts"
+import { deletedText } from "../../domain/registry/Retention.ts"
+import { currentTime, microsOf } from "../../domain/Timestamp.ts"
+import { KeyUses } from "./KeyUses.ts"
 import { type SystemAct, SystemAuditLog } from "./SystemAuditLog.ts"
 
 /** A key that the configuration makes known: the secret is hashed at once. */
@@ -83,12 +92,12 @@ const describe = (
         metadata: {}
       }
     case "create_key": {
-      const { id, label, scopes, tenant_id } = operation.key
+      const { expires_at, id, label, scopes, tenant_id } = operation.key
       return {
         actor: ADMIN_KEY_ID,
         action: "api_key.created",
         resource: { type: "api_key", id },
-        metadata: { tenant_id, scopes, ...defined({ label }) }
+        metadata: { tenant_id, scopes, ...defined({ label, expires_at }) }
       }
     }
     case "revoke_key":
@@ -118,6 +127,11 @@ class ConfiguredKeys {
     return this.#keys.find(({ id }) => id === keyId)
   }
 
+  /** A key of the configuration or of the registry; a revocation in the latter wins. */
+  ofId(id: string): ApiKey | undefined {
+    return this.#view.registry().key(id) ?? this.find(id)
+  }
+
   /** A key of the configuration or of the registry. */
   ofHash(hash: string): ApiKey | undefined {
     const own = this.#byHash.get(hash)
@@ -125,12 +139,14 @@ class ConfiguredKeys {
     return own === undefined ? registry.keyOfHash(hash) : (registry.key(own.id) ?? own)
   }
 
-  /** Those of the registry included. */
-  ofTenant(tenantId: string): ReadonlyArray<ApiKey> {
+  /** Those of the registry included, with the times of their use. */
+  ofTenant(tenantId: string): ReadonlyArray<ListedKey> {
     const registry = this.#view.registry()
     const own = this.#keys.map((key) => registry.keys.get(key.id) ?? key)
     const all = new Map([...own, ...registry.keysOf(tenantId)].map((key) => [key.id, key]))
-    return [...all.values()].filter((key) => key.tenant_id === tenantId)
+    return [...all.values()]
+      .filter((key) => key.tenant_id === tenantId)
+      .map((key) => ({ ...key, ...defined({ last_used_at: registry.keyUse(key.id)?.used_at }) }))
   }
 
   /** Those of the registry included, by id. */
@@ -139,31 +155,118 @@ class ConfiguredKeys {
     for (const { created_at, tenant_id } of this.#keys) {
       if (!known.has(tenant_id)) known.set(tenant_id, { id: tenant_id, created_at })
     }
+    for (const id of this.#view.registry().tombstones.keys()) known.delete(id)
     return [...known.values()].sort((left, right) => (left.id < right.id ? -1 : 1))
   }
+}
+
+const admin: Principal = { tenantId: SYSTEM_TENANT, keyId: ADMIN_KEY_ID, scopes: ["read"] }
+
+const principalOf = ({ id, scopes, tenant_id }: ApiKey): Principal => ({
+  tenantId: tenant_id,
+  keyId: id,
+  scopes
+})
+
+/** Why a key is not valid now, or undefined if it is. Most have no end to look at. */
+const refusalNow = (key: ApiKey): string | undefined =>
+  key.expires_at === undefined && key.revoked_at === undefined
+    ? undefined
+    : keyRefusal(key, currentTime())
+
+/** What is said of a key that is refused: whoever has an expired one may know since when. */
+const refused = (key: ApiKey | undefined): Unauthenticated =>
+  new Unauthenticated({
+    message:
+      key?.expires_at === undefined || key.revoked_at !== undefined
+        ? "the API key is missing, unknown or revoked"
+        : `the API key has expired at ${key.expires_at}; ask for a new one`
+  })
+
+/** The end of what a principal may do. */
+const endIn =
+  (view: RegistryView["Service"], configured: ConfiguredKeys): Keys["Service"]["ended"] =>
+  ({ keyId, session, tenantId }) =>
+    Effect.suspend(() => {
+      const revoked = view.until(
+        (registry) =>
+          registry.keys.get(keyId)?.revoked_at !== undefined
+          || registry.tombstone(tenantId) !== undefined
+          || (session !== undefined && registry.session(session.id)?.ended_at !== undefined)
+      )
+      const ends = [session?.expiresAt, configured.ofId(keyId)?.expires_at]
+      const [end] = ends.filter((one) => one !== undefined).sort()
+      if (end === undefined) return revoked
+      const left = microsOf(end) - microsOf(currentTime())
+      return Effect.raceFirst(revoked, Effect.sleep(Duration.millis(Math.max(0, left / 1_000))))
+    })
+
+/** A tenant with records, or with a key of the configuration that may write some, stays where it is. */
+const spreadingOf = (heads: Heads["Service"], configured: ConfiguredKeys) =>
+  Effect.fnUntraced(function* (id: string) {
+    if (configured.tenants.some((known) => known.id === id)) return {}
+    const ends = yield* Effect.all([heads.head(id), heads.traceHead(id)])
+    return ends.every((head) => head === undefined) ? { spread: true } : {}
+  })
+
+/** A new key, and what the registry keeps of it. */
+const madeKey = ({
+  expiresAt,
+  label,
+  prefix,
+  scopes,
+  tenantId
+}: Parameters<Keys["Service"]["createKey"]>[0]) => {
+  const secret = newApiKey(prefix)
+  const key: ApiKey = {
+    id: `key_${uuidv7()}`,
+    tenant_id: tenantId,
+    scopes,
+    ...defined({ label }),
+    hint: hintOf(secret),
+    hash: sha256Hex(secret),
+    created_at: currentTime(),
+    ...defined({ expires_at: expiresAt })
+  }
+  return { key, secret }
 }
 
 const make = Effect.fnUntraced(function* ({ adminToken, bootstrapKeys }: KeySettings) {
   const view = yield* RegistryView
   const auditLog = yield* SystemAuditLog
+  const uses = yield* KeyUses
   const adminHash = adminToken && sha256Hex(Redacted.value(adminToken))
   const configured = new ConfiguredKeys(view, bootstrapKeys)
+  const spreading = spreadingOf(yield* Heads, configured)
   const isAdmin = (token: string): boolean =>
     adminHash !== undefined && sameHash(adminHash, sha256Hex(token))
   const authenticate: Keys["Service"]["authenticate"] = (token) =>
     Effect.suspend((): Effect.Effect<Principal, Unauthenticated> => {
-      if (isAdmin(token)) {
-        return Effect.succeed({ tenantId: SYSTEM_TENANT, keyId: ADMIN_KEY_ID, scopes: ["read"] })
-      }
+      if (isAdmin(token)) return Effect.succeed(admin)
       const hash = sha256Hex(token)
       const key = configured.ofHash(hash)
-      if (key === undefined || !sameHash(key.hash, hash) || key.revoked_at !== undefined) {
-        return Effect.fail(
-          new Unauthenticated({ message: "the API key is missing, unknown or revoked" })
-        )
+      if (key === undefined || !sameHash(key.hash, hash)) return Effect.fail(refused(undefined))
+      if (refusalNow(key) !== undefined) return Effect.fail(refused(key))
+      const tombstone = view.registry().tombstone(key.tenant_id)
+      // Keys of the registry have gone with their tenant.
+      if (tombstone !== undefined) {
+        return Effect.fail(new Unauthenticated({ message: deletedText(tombstone) }))
       }
-      return Effect.succeed({ tenantId: key.tenant_id, keyId: key.id, scopes: key.scopes })
+      uses.note(key.id)
+      return Effect.succeed(principalOf(key))
     })
+
+  const known: Keys["Service"]["known"] = (keyId) => {
+    if (keyId === ADMIN_KEY_ID) {
+      return adminHash === undefined
+        ? undefined
+        : { principal: admin, hash: adminHash, expiresAt: undefined }
+    }
+    const key = configured.ofId(keyId)
+    if (key === undefined || refusalNow(key) !== undefined) return undefined
+    if (view.registry().tombstone(key.tenant_id) !== undefined) return undefined
+    return { principal: principalOf(key), hash: key.hash, expiresAt: key.expires_at }
+  }
 
   const act = (operation: Parameters<typeof describe>[0], links: ReadonlyArray<ShareLink> = []) =>
     auditLog.record(operation, describe(operation, links))
@@ -171,8 +274,8 @@ const make = Effect.fnUntraced(function* ({ adminToken, bootstrapKeys }: KeySett
   return Keys.of({
     authenticate,
     isAdmin,
-    revoked: (keyId) =>
-      view.until((registry) => registry.keys.get(keyId)?.revoked_at !== undefined),
+    known,
+    ended: endIn(view, configured),
     tenants: Effect.sync(() => configured.tenants),
     keysOf: (tenantId) =>
       Effect.sync(() =>
@@ -180,26 +283,16 @@ const make = Effect.fnUntraced(function* ({ adminToken, bootstrapKeys }: KeySett
           ? configured.ofTenant(tenantId)
           : undefined
       ),
-    createTenant: ({ id, name }) => {
+    createTenant: Effect.fnUntraced(function* ({ id, name }) {
       const tenant: Tenant = { id, created_at: currentTime(), ...defined({ name }) }
-      return act({ op: "create_tenant", tenant }).pipe(Effect.as(tenant))
-    },
-    createKey: ({ label, prefix, scopes, tenantId }) =>
+      yield* act({ op: "create_tenant", tenant, ...(yield* spreading(id)) })
+      return view.registry().tenant(id) ?? tenant
+    }),
+    createKey: (request) =>
       Effect.suspend(() => {
-        const made = newApiKey(prefix)
-        const key: ApiKey = {
-          id: `key_${uuidv7()}`,
-          tenant_id: tenantId,
-          scopes,
-          ...defined({ label }),
-          hint: hintOf(made),
-          hash: sha256Hex(made),
-          created_at: currentTime()
-        }
-        const tenant = configured.tenants.find(({ id }) => id === tenantId)
-        return act({ op: "create_key", key, ...defined({ tenant }) }).pipe(
-          Effect.as({ key, secret: made })
-        )
+        const made = madeKey(request)
+        const tenant = configured.tenants.find(({ id }) => id === request.tenantId)
+        return Effect.as(act({ op: "create_key", key: made.key, ...defined({ tenant }) }), made)
       }),
     revokeKey: (tenantId, keyId) =>
       Effect.suspend(() => {
@@ -221,4 +314,5 @@ const make = Effect.fnUntraced(function* ({ adminToken, bootstrapKeys }: KeySett
 /** Keys of the registry, of the configuration, and the admin token. */
 export const layerKeys = (
   settings: KeySettings
-): Layer.Layer<Keys, never, RegistryView | SystemAuditLog> => Layer.effect(Keys, make(settings))
+): Layer.Layer<Keys, never, Heads | KeyUses | RegistryView | SystemAuditLog> =>
+  Layer.effect(Keys, make(settings))

@@ -3,7 +3,6 @@
  * it may still be used is decided by the single writer, so that two uses can't race for the last.
  */
 import { Context, Effect, Layer, Schema } from "effect"
-import { Unauthenticated } from "../../actors/follower/Keys.ts"
 import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import { defined } from "../../domain/Defined.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
@@ -11,7 +10,10 @@ import { newShareToken, sha256Hex, uuidv7 } from "../../domain/Identifiers.ts"
 import {
   isOfRevokedKey,
   LINKS_MAX,
-  linkRefusal,
+  type LinkEnd,
+  linkEnd,
+  linkEnds,
+  type RegistryReader,
   usableLinks
 } from "../../domain/registry/Registry.ts"
 import type { ShareLink } from "../../domain/registry/RegistryEntry.ts"
@@ -22,6 +24,12 @@ import { type SystemActFailure, SystemAuditLog } from "./SystemAuditLog.ts"
 /** The tenant has as many usable links as it may have. */
 export class TooManyLinks extends Schema.TaggedError<TooManyLinks>()("TooManyLinks", {
   limit: Schema.Int
+}) {}
+
+/** A link that can't be used. `end` says why to those who have its token; the others learn nothing. */
+export class LinkUnusable extends Schema.TaggedError<LinkUnusable>()("LinkUnusable", {
+  message: Schema.String,
+  end: Schema.optionalKey(Schema.Literals(Object.keys(linkEnds) as ReadonlyArray<LinkEnd>))
 }) {}
 
 export interface NewLink {
@@ -49,14 +57,23 @@ export class ShareLinks extends Context.Service<
     get(tenantId: string, id: string): Effect.Effect<ShareLink | undefined>
     revoke(tenantId: string, id: string, keyId: string): Effect.Effect<void, SystemActFailure>
     /** The link of a token, if it can be used now. Uses nothing up. */
-    find(token: string): Effect.Effect<ShareLink, Unauthenticated>
+    find(token: string): Effect.Effect<ShareLink, LinkUnusable>
     /** Count one use; fails if another one was faster to the last, or the link has ended since. */
-    use(link: ShareLink): Effect.Effect<void, Unauthenticated | SystemActFailure>
+    use(link: ShareLink): Effect.Effect<void, LinkUnusable | SystemActFailure>
   }
 >()("alk/ShareLinks") {}
 
-const unusable = (): Unauthenticated =>
-  new Unauthenticated({ message: "the share link is unknown, expired, revoked or used up" })
+const unknown = new LinkUnusable({
+  message: "the share link is unknown, expired, revoked or used up"
+})
+
+/** Why a link that is known can't be used now; undefined if it can. */
+const unusable = (registry: RegistryReader, link: ShareLink): LinkUnusable | undefined => {
+  const end = isOfRevokedKey(registry, link) ? "revoked" : linkEnd(link, currentTime())
+  return end === undefined
+    ? undefined
+    : new LinkUnusable({ message: `the share link can't be used: ${linkEnds[end]}`, end })
+}
 
 const make = Effect.gen(function* () {
   const view = yield* RegistryView
@@ -117,15 +134,13 @@ const make = Effect.gen(function* () {
       Effect.suspend(() => {
         const hash = sha256Hex(token)
         const link = view.registry().linkOfHash(hash)
-        return link === undefined
-          || !sameHash(link.hash, hash)
-          || isOfRevokedKey(view.registry(), link)
-          || linkRefusal(link, currentTime()) !== undefined
-          ? Effect.fail(unusable())
-          : Effect.succeed(link)
+        if (link === undefined || !sameHash(link.hash, hash)) return Effect.fail(unknown)
+        const refusal = unusable(view.registry(), link)
+        return refusal === undefined ? Effect.succeed(link) : Effect.fail(refusal)
       }),
-    use: ({ id, tenant_id }) =>
-      auditLog
+    use: (link) => {
+      const { id, tenant_id } = link
+      return auditLog
         .record(
           { op: "use_link", tenant_id, link_id: id, used_at: currentTime() },
           {
@@ -135,7 +150,13 @@ const make = Effect.gen(function* () {
             metadata: { tenant_id }
           }
         )
-        .pipe(Effect.catchTag("AdminRefused", () => Effect.fail(unusable())))
+        .pipe(
+          Effect.catchTag("AdminRefused", () => {
+            const registry = view.registry()
+            return Effect.fail(unusable(registry, registry.link(id) ?? link) ?? unknown)
+          })
+        )
+    }
   })
 })
 

@@ -27,6 +27,8 @@ export interface SystemAct {
   readonly action: string
   readonly resource: { readonly type: string; readonly id: string }
   readonly metadata: Record<string, unknown>
+  /** Of the event: what is logged again under it adds nothing. */
+  readonly id?: string
 }
 
 export type SystemActFailure = AdminRefused | AdminTimedOut | LogUnavailable
@@ -46,15 +48,15 @@ export class SystemAuditLog extends Context.Service<
 /** The command that logs an act; `redacted` is `ALK_SECRET`. */
 export const systemCommand = (redacted: Redacted.Redacted, act: SystemAct): Command => {
   const secret = Redacted.value(redacted)
-  const { action, actor, metadata, resource } = act
-  const event = { actor: { id: actor, type: "system" }, action, resource, metadata }
+  const { action, actor, id, metadata, resource } = act
+  const event = { id, actor: { id: actor, type: "system" }, action, resource, metadata }
   return {
     ...newCommand("ingest", secret, SYSTEM_TENANT),
     events: toBatch([prepareOwnEvent(event, { index: 0, tenantId: SYSTEM_TENANT, secret })])
   }
 }
 
-const refusals = ["not_found", "limit_reached"] as const
+const refusals = ["not_found", "limit_reached", "legal_hold", "tenant_deleted"] as const
 
 const make = Effect.fnUntraced(function* (secret: Redacted.Redacted) {
   const view = yield* RegistryView

@@ -5,7 +5,7 @@ import type { StoreUnavailable } from "../../ports/EventStore.ts"
 
 /** What is asked for can't be proven: it is not there, or not within the checkpoint. */
 export class ProofRefused extends Schema.TaggedError<ProofRefused>()("ProofRefused", {
-  code: Schema.Literals(["not_found", "invalid_range"]),
+  code: Schema.Literals(["not_found", "invalid_range", "pruned"]),
   /** The parameter at fault. */
   field: Schema.optionalKey(Schema.String),
   message: Schema.String

@@ -9,13 +9,7 @@ import { type PublishedKey, PublishedKeys } from "../../actors/follower/Publishe
 import { TreeSigners } from "../../actors/follower/TreeSigners.ts"
 import { type Partition, scanAll } from "../../actors/log/PartitionScan.ts"
 import { isVkey, type OpenedCheckpoint, type Signer } from "../../domain/chain/Checkpoint.ts"
-import {
-  endorse,
-  keyLine,
-  openEndorsement,
-  signatureRefusal,
-  type TreeKeys
-} from "../../domain/chain/KeyLine.ts"
+import { checkpointRefusal, endorse, keyLine, openEndorsement } from "../../domain/chain/KeyLine.ts"
 import { defined } from "../../domain/Defined.ts"
 import { RecordFields } from "../../domain/json/RecordFields.ts"
 import { readTreeSigner, SIGNER_KEY } from "../../domain/records/StateRecords.ts"
@@ -42,22 +36,6 @@ export const publishedKeys = (
   })
 }
 
-/** Why none of these keys may have signed the checkpoint. */
-const refusalBy = (
-  keys: ReadonlyArray<PublishedKey>,
-  tree: TreeKeys,
-  { rootHash, treeSize }: OpenedCheckpoint,
-  keyIds: ReadonlyArray<string>
-): string | undefined => {
-  let refusal: string | undefined = "its key is not published"
-  for (const { keyId, vkey } of keys) {
-    if (!keyIds.includes(keyId)) continue
-    refusal = signatureRefusal(keys, tree, { vkey, treeSize, rootHash })
-    if (refusal === undefined) return undefined
-  }
-  return refusal
-}
-
 const make = Effect.fnUntraced(function* (trusted: ReadonlyArray<string>) {
   const view = yield* RegistryView
   const signers = yield* TreeSigners
@@ -78,7 +56,7 @@ const make = Effect.fnUntraced(function* (trusted: ReadonlyArray<string>) {
     // Before a sequencer has recorded its key, none of the keys has handed anything over.
     const current = signer ?? keys[0]?.vkey
     const own = { origin: opened.origin, handOvers, ...defined({ signer: current }) }
-    return refusalBy(keys, own, opened, opened.keyIds)
+    return checkpointRefusal(keys, own, opened)
   })
 
   return PublishedKeys.of({

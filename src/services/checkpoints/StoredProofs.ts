@@ -2,7 +2,7 @@
  * Proofs out of what the store holds of a tree. None is given that does not lead to the root of a
  * signed checkpoint.
  */
-import { Clock, Effect, Result } from "effect"
+import { Clock, type Context, Effect, Result } from "effect"
 import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { BoundedMap } from "../../domain/BoundedMap.ts"
 import { chainOfTree } from "../../domain/chain/Chains.ts"
@@ -28,6 +28,7 @@ import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import { HashTree, type TreeUnbuildable } from "../../ports/HashTree.ts"
 import { type CheckpointFailure, mismatch } from "./CheckpointFailures.ts"
 import { storeCaughtUp } from "./KnownCheckpoints.ts"
+import { pruningOf } from "./PrunedTrees.ts"
 
 /** Trees whose last mismatch is remembered. */
 const MISMATCHES_MAX = 10_000
@@ -107,13 +108,17 @@ const readTile = (
   }))
 }
 
-export const makeStoredProofs = Effect.gen(function* () {
-  const context = yield* Effect.context<EventLog | ProjectionProgress>()
-  const hashTree = yield* HashTree
-  const mismatches = new BoundedMap<number>(MISMATCHES_MAX)
+/** The nodes of a tile, which have to be left. */
+const ownNodes = (tile: Tile): ReadonlyArray<TreeNode> =>
+  tile.level > 0 ? nodesOfTile(tile) : [{ level: 0, index: tile.index * TILE_WIDTH }]
 
-  /** A proof that holds: of what is stored, else of what is stored once it is all there, anew. */
-  const proven = Effect.fnUntraced(function* <S, A>(
+/** Makes proofs that hold: of what is stored, else of what is stored once it is all there, anew. */
+const prover = (
+  hashTree: HashTree["Service"],
+  context: Context.Context<EventLog | ProjectionProgress>
+) => {
+  const mismatches = new BoundedMap<number>(MISMATCHES_MAX)
+  return Effect.fnUntraced(function* <S, A>(
     tree: string,
     { tree_size }: CheckpointRecord,
     read: StoreRead<S>,
@@ -141,6 +146,13 @@ export const makeStoredProofs = Effect.gen(function* () {
     })
     return third.success
   })
+}
+
+export const makeStoredProofs = Effect.gen(function* () {
+  const context = yield* Effect.context<EventLog | ProjectionProgress>()
+  const hashTree = yield* HashTree
+  const pruning = yield* pruningOf
+  const proven = prover(hashTree, context)
 
   /** That a leaf is in the tree of a checkpoint that has it. */
   const inclusion = Effect.fnUntraced(function* (
@@ -148,6 +160,7 @@ export const makeStoredProofs = Effect.gen(function* () {
     checkpoint: CheckpointRecord,
     sequenceNumber: number
   ) {
+    yield* pruning.refuse(tree, ({ size }) => sequenceNumber > size)
     const size = checkpoint.tree_size
     const index = sequenceNumber - 1
     const parts = inclusionParts(index, size)
@@ -168,6 +181,7 @@ export const makeStoredProofs = Effect.gen(function* () {
     first: CheckpointRecord,
     second: CheckpointRecord
   ) {
+    yield* pruning.refuse(tree, ({ size }) => first.tree_size >= size)
     const parts = consistencyParts(first.tree_size, second.tree_size)
     return yield* proven(tree, second, hashTree.nodes(tree, parts.flat()), (stored) => {
       const proof = hashesOf(parts, stored.node)
@@ -188,6 +202,7 @@ export const makeStoredProofs = Effect.gen(function* () {
     checkpoint: CheckpointRecord,
     asked: Tile
   ) {
+    yield* pruning.refuse(tree, ({ has }) => ownNodes(asked).every(has))
     const size = checkpoint.tree_size
     const read = readTile(hashTree, tree, asked, nodesBeside(asked, size))
     return yield* proven(tree, checkpoint, read, ({ entries, hashes, node }) =>

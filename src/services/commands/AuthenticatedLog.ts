@@ -1,7 +1,7 @@
 /**
  * The log with its internal records authenticated: each that is written to `alk.registry`,
- * `alk.commands`, `alk.state` or `alk.progress` gets a MAC, and each that is read without the right
- * one is marked as refused. The one place where MACs are made and checked; what a refused record
+ * `alk.commands`, `alk.state`, `alk.progress` or `alk.quarantine` gets a MAC, and each that is read
+ * without the right one is marked as refused. The one place where MACs are made and checked; what a refused record
  * means is for its reader to decide; its content never counts.
  */
 import { Effect } from "effect"
@@ -75,6 +75,10 @@ export const authenticated = (
   })
   return {
     ...log,
+    // Copied it would not grow.
+    get partitions() {
+      return log.partitions
+    },
     reader: Effect.map(log.reader, reading),
     appender: Effect.map(log.appender, (appender) => ({
       append: (records) => appender.append(records.map(sign))

@@ -213,6 +213,8 @@ export const takeOver = Effect.fn("TakeOver")(function* <E>(taking: TakingOver<E
       const writer = yield* taking.log.writer("take-over")
       const again = yield* findMarker(taking, reader)
       if (again.marker !== undefined) return again.marker
+      // A commit may be acknowledged before readers see it: only now is it sure that there is none.
+      if (again.isForeign) return yield* foreign(taking.prefix)
       const made = yield* takeOverNow(taking, reader, writer, kept)
       yield* report(made, kept)
       return made

@@ -121,6 +121,8 @@ export interface Idempotency {
   readonly mark: IdempotencyFingerprint
   /** The client chooses whether to wait: a repeat is answered as the first request was. */
   readonly waitingIsOptional?: true
+  /** Id of the receipt that the mark has already, of a request that was sent before. */
+  readonly receiptId?: string
 }
 
 /** Validated items, and how long to wait for them. */
@@ -184,8 +186,9 @@ const until = <A, E>(deadline: number, effect: Effect.Effect<A, E>) =>
 const nameReceipt = (
   secret: string,
   tenantId: string,
-  key: IdempotencyKey | undefined
+  { key, receiptId: known }: Partial<Pick<Idempotency, "key" | "receiptId">>
 ): ReceiptName => {
+  if (known !== undefined) return { receiptId: known, receivedAt: currentTime() }
   const uuid =
     key === undefined
       ? uuidv7()
@@ -237,7 +240,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
     request: IngestRequest
   ): Effect.fn.Return<IngestOutcome, IngestFailure> {
     const { idempotency, items, tenantId } = request
-    const { receiptId, receivedAt } = nameReceipt(secret, tenantId, idempotency?.key)
+    const { receiptId, receivedAt } = nameReceipt(secret, tenantId, idempotency ?? {})
     const deadline = (yield* Clock.currentTimeMillis) + COMMIT_TIMEOUT_MS
     const command: Command = {
       kind: items.traces === undefined ? "ingest" : "trace",

@@ -5,8 +5,8 @@
  */
 import { sha256Hex } from "../../domain/Identifiers.ts"
 import { canonicalize, quote } from "../../domain/json/CanonicalJson.ts"
-import { isObject } from "../../domain/json/Json.ts"
-import { type JsonObject, type JsonValue, NESTING_MAX } from "../../domain/json/StrictJson.ts"
+import { isObject, type JsonObject, type JsonValue } from "../../domain/json/Json.ts"
+import { NESTING_MAX } from "../../domain/json/StrictJson.ts"
 import {
   beginningOf,
   chunksOf,
@@ -101,17 +101,10 @@ interface Step {
   readonly isWhole?: true
 }
 
-/** Texts alone, however much the object has of them. */
-const [FIRST, ...FURTHER]: readonly [Step, ...ReadonlyArray<Step>] = [
-  { over: LARGE_VALUE_BYTES, preview: 2_048 },
-  { over: LARGE_VALUE_BYTES, preview: 512 },
-  { over: LARGE_VALUE_BYTES, preview: 64 },
-  { over: LARGE_VALUE_BYTES, preview: 2_048, isWhole: true },
-  { over: 2_048, preview: 512, isWhole: true },
-  { over: 256, preview: 0, isWhole: true }
-]
+/** Bytes of the beginning of a value, where there is room for it. */
+const PREVIEW_BYTES = 2_048
 
-/** What stands for a value, which is put apart. */
+/** The reference to a value, which is put apart. */
 const reference = (
   text: string,
   previewBytes: number,
@@ -185,18 +178,33 @@ class Cutter {
   }
 }
 
-const attempt = (
-  object: JsonObject,
-  bytesMax: number,
-  step: Step,
-  apart: ValuesApart
-): string | undefined => {
-  const tried = apart.copy()
-  const text = canonicalize(new Cutter(step, tried).of(object))
-  if (isLonger(text, bytesMax)) return undefined
-  apart.takeOver(tried)
-  return text
+/** An object with references in it. */
+type Cut = (object: JsonObject, apart: ValuesApart) => JsonObject
+
+const byStep =
+  (step: Step): Cut =>
+  (object, apart) =>
+    new Cutter(step, apart).of(object)
+
+/** So many members that not even their values alone can go: `attributes` as a whole, or all of it. */
+const withoutMembers: Cut = (object, apart) => {
+  const whole = (value: JsonObject) => reference(canonicalize(value), 0, apart, true)
+  const { attributes } = object
+  return isObject(attributes)
+    ? { ...object, attributes: whole(attributes as JsonObject) }
+    : whole(object)
 }
+
+/** The next one where the one before was not enough. */
+const CUTS: ReadonlyArray<Cut> = [
+  byStep({ over: LARGE_VALUE_BYTES, preview: PREVIEW_BYTES }),
+  byStep({ over: LARGE_VALUE_BYTES, preview: 512 }),
+  byStep({ over: LARGE_VALUE_BYTES, preview: 64 }),
+  byStep({ over: LARGE_VALUE_BYTES, preview: PREVIEW_BYTES, isWhole: true }),
+  byStep({ over: 2_048, preview: 512, isWhole: true }),
+  byStep({ over: 256, preview: 0, isWhole: true }),
+  withoutMembers
+]
 
 /**
  * The RFC 8785 text of an object without texts of more than 8 KiB, and of at most `bytesMax` bytes:
@@ -209,31 +217,15 @@ export const withoutLargeTexts = (
   apart: ValuesApart
 ): string | undefined => {
   const whole = canonicalize(object)
-  if (!isLonger(whole, LARGE_VALUE_BYTES)) {
-    return isLonger(whole, bytesMax) ? cutToFit(object, bytesMax, apart) : whole
+  if (!isLonger(whole, Math.min(LARGE_VALUE_BYTES, bytesMax))) return whole
+  for (const cut of CUTS) {
+    const tried = apart.copy()
+    const text = canonicalize(cut(object, tried))
+    if (isLonger(text, bytesMax)) continue
+    apart.takeOver(tried)
+    return text
   }
-  return attempt(object, bytesMax, FIRST, apart) ?? cutToFit(object, bytesMax, apart)
-}
-
-const cutToFit = (object: JsonObject, bytesMax: number, apart: ValuesApart): string | undefined => {
-  for (const step of FURTHER) {
-    const text = attempt(object, bytesMax, step, apart)
-    if (text !== undefined) return text
-  }
-  const tried = apart.copy()
-  const text = canonicalize(withoutMembers(object, tried))
-  if (isLonger(text, bytesMax)) return undefined
-  apart.takeOver(tried)
-  return text
-}
-
-/** So many members that not even their values alone can go: `attributes` as a whole, or all of it. */
-const withoutMembers = (object: JsonObject, apart: ValuesApart): JsonObject => {
-  const whole = (value: JsonObject) => reference(canonicalize(value), 0, apart, true)
-  const { attributes } = object
-  return isObject(attributes)
-    ? { ...object, attributes: whole(attributes as JsonObject) }
-    : whole(object)
+  return undefined
 }
 
 /** The RFC 8785 text of an object: as it is if it has room, else as `withoutLargeTexts`. */
@@ -254,5 +246,5 @@ export const fittedError = (
 ): string | undefined => {
   if (typeof error !== "string") return fitted(error, bytesMax, apart)
   const text = quote(error)
-  return isLonger(text, bytesMax) ? canonicalize(reference(error, FIRST.preview, apart)) : text
+  return isLonger(text, bytesMax) ? canonicalize(reference(error, PREVIEW_BYTES, apart)) : text
 }

@@ -30,8 +30,7 @@ import {
   uuidv7
 } from "../../domain/Identifiers.ts"
 import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
-import { type Fields, isObject } from "../../domain/json/Json.ts"
-import type { JsonObject } from "../../domain/json/StrictJson.ts"
+import { type Fields, isObject, type JsonObject } from "../../domain/json/Json.ts"
 import { unknownField } from "../../domain/NearestName.ts"
 import { dedupKeyOf } from "../../domain/records/Command.ts"
 import type { PreparedEvent } from "../../domain/records/EventBatch.ts"

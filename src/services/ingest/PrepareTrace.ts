@@ -8,8 +8,8 @@ import { defined } from "../../domain/Defined.ts"
 import { NAME_LENGTH_MAX } from "../../domain/events/AuditEvent.ts"
 import { derivedUuid, uuidv7 } from "../../domain/Identifiers.ts"
 import { canonicalize, flat, quote } from "../../domain/json/CanonicalJson.ts"
-import { type Fields, isObject } from "../../domain/json/Json.ts"
-import type { JsonObject, StrictResult } from "../../domain/json/StrictJson.ts"
+import { type Fields, isObject, type JsonObject } from "../../domain/json/Json.ts"
+import type { StrictResult } from "../../domain/json/StrictJson.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
 import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
@@ -308,9 +308,11 @@ const givenTime = (item: Fields, name: string, { acceptedAt }: PrepareTraceOptio
   return { at: sent ?? acceptedAt, isGiven: sent !== undefined }
 }
 
-const endTimes = (item: Fields, options: PrepareTraceOptions) => {
+/** What the ends of executions and of spans have in common. */
+const endOf = (item: Fields, options: PrepareTraceOptions) => {
+  const status = statusOf(item)
   const { at, isGiven } = givenTime(item, "ended_at", options)
-  return { endedAt: at, endedAtGiven: isGiven }
+  return { index: options.index, status, endedAt: at, endedAtGiven: isGiven }
 }
 
 const startTimes = (item: Fields, options: PrepareTraceOptions) => {
@@ -360,10 +362,8 @@ const endExecution = (
   const apart = new ValuesApart(options.room)
   return {
     op: "execution.end",
-    index: options.index,
     executionId,
-    status: statusOf(item),
-    ...endTimes(item, options),
+    ...endOf(item, options),
     ...optionalDetails({ metadata: metadataOf(item, options, apart) }),
     ...payloadsMember(apart)
   }
@@ -373,10 +373,8 @@ const endSpan = (item: Fields, spanId: string, options: PrepareTraceOptions): Tr
   const apart = new ValuesApart(options.room)
   return {
     op: "span.end",
-    index: options.index,
     spanId,
-    status: statusOf(item),
-    ...endTimes(item, options),
+    ...endOf(item, options),
     ...optionalDetails({
       error: errorOf(item, apart),
       metadata: metadataOf(item, options, apart)

@@ -18,6 +18,11 @@ class World {
   readonly revoked = Deferred.makeUnsafe<void>()
   readonly #records: Array<LogRecord> = []
 
+  /** Records before this offset have expired. */
+  start = 0
+  /** Offset after the last event that the heads stand for; markers of transactions follow it. */
+  written = Number.MAX_SAFE_INTEGER
+
   /** How long the store takes. */
   searches: Duration.Input = 0
 
@@ -54,7 +59,7 @@ const logOf = (world: World) =>
     partitions: 1,
     bootstrap: "nowhere",
     partitionOf: () => 0,
-    bounds: () => Effect.sync(() => ({ start: 0, end: world.end })),
+    bounds: () => Effect.sync(() => ({ start: world.start, end: world.end })),
     ends: () => Effect.sync(() => [world.end]),
     reader: Effect.succeed({
       fetch: ([position]: ReadonlyArray<Position>) =>
@@ -85,8 +90,17 @@ const layerFeed = (world: World, streamsMax = 10) =>
         partition: noProgress,
         awaitOffset: () => Effect.void
       }),
-      Layer.mock(Heads, { head: () => Effect.sync(() => world.chain.head) }),
-      Layer.mock(Keys, { isAdmin: () => false, revoked: () => Deferred.await(world.revoked) })
+      Layer.mock(Heads, {
+        head: () => Effect.sync(() => world.chain.head),
+        written: () => Effect.sync(() => world.written),
+        reached: (_, offset) =>
+          world.written >= offset ? Effect.sync(() => world.chain.head) : Effect.never
+      }),
+      Layer.mock(Keys, {
+        isAdmin: () => false,
+        known: () => undefined,
+        ended: () => Deferred.await(world.revoked)
+      })
     ])
   )
 
@@ -124,6 +138,19 @@ describe("the live stream of events", () => {
       const ids = yield* Effect.forkChild(idsOf(stream, 2))
       world.commit("a.three", "a.four")
       assert.deepStrictEqual(yield* Fiber.join(ids), [3, 4])
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
+  })
+
+  it.live("is open where everything has expired, the marker behind the last event too", () => {
+    const world = new World()
+    world.commit("a.one", "a.two", "a.three")
+    world.written = 2
+    world.start = 3
+    return Effect.gen(function* () {
+      const stream = yield* subscribe()
+      const ids = yield* Effect.forkChild(idsOf(stream, 1))
+      world.commit("a.four")
+      assert.deepStrictEqual(yield* Fiber.join(ids), [4])
     }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
   })
 

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { assert, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Layer, Queue } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer, Option, Queue } from "effect"
+import { catchingUpToHeads } from "../../../src/actors/follower/CaughtUp.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import {
   Following,
@@ -13,6 +14,7 @@ import {
 import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
 import { noProgress } from "../../../src/domain/records/Progress.ts"
 import { KIND_HEADER, RECEIPT_HEADER } from "../../../src/domain/records/RecordHeaders.ts"
+import { Placement } from "../../../src/domain/registry/Placement.ts"
 import { registryKey, registryValue } from "../../../src/domain/registry/RegistryEntry.ts"
 import {
   type AppendedListener,
@@ -65,6 +67,7 @@ it.live("a follower survives errors and defects of its reader", () =>
       partitions: 1,
       bootstrap: "nowhere",
       partitionOf: () => 0,
+      placement: Effect.sync(() => new Placement(1)),
       bounds: () => Effect.succeed({ start: 0, end: 0 }),
       ends: (positions) => Effect.succeed(positions.map(() => 0)),
       appender: Effect.never,
@@ -137,6 +140,7 @@ it.live("a head never goes back, unless the changelog was cleared", () =>
       partitions: 1,
       bootstrap: "nowhere",
       partitionOf: () => 0,
+      placement: Effect.sync(() => new Placement(1)),
       bounds: (topic) => Effect.succeed({ start: 0, end: topic === "state" ? end : 0 }),
       ends: (positions) =>
         Effect.succeed(positions.map(({ topic }) => (topic === "state" ? end : 0))),
@@ -176,6 +180,15 @@ it.live("a head never goes back, unless the changelog was cleared", () =>
   }).pipe(Effect.scoped)
 )
 
+const noApplied = {
+  command_offset: 0,
+  traces_forgotten: 0,
+  events_total: 12,
+  facts_total: 0,
+  writers_total: 0
+}
+const head = { hash: "0".repeat(64), created_at: "2026-11-21T00:00:00.000000Z", tree: null }
+
 const progressValue = (eventsNext: number): Buffer =>
   Buffer.from(JSON.stringify({ ...noProgress(0), events_next: eventsNext }))
 
@@ -196,6 +209,7 @@ it.live("progress that this process publishes is known at once, and an older rec
       partitions: 1,
       bootstrap: "nowhere",
       partitionOf: () => 0,
+      placement: Effect.sync(() => new Placement(1)),
       bounds: () => Effect.succeed({ start: 0, end: 0 }),
       ends: (positions) => Effect.succeed(positions.map(() => 0)),
       appender: Effect.never,
@@ -244,6 +258,73 @@ it.live("progress that this process publishes is known at once, and an older rec
   }).pipe(Effect.scoped)
 )
 
+it.live("what a known head stands for is waited for, before the end of its topic shows it", () =>
+  Effect.gen(function* () {
+    let appended: AppendedListener | undefined
+    const state = [
+      ["applied", { ...noApplied, events_next: 12, traces_next: 0 }],
+      ["head/acme", { ...head, sequence_number: 7 }]
+    ] as const
+    const records = state.map(
+      ([key, value], offset): LogRecord => ({
+        offset,
+        timestamp: 0,
+        key: Buffer.from(key),
+        value: Buffer.from(JSON.stringify(value)),
+        headers: {}
+      })
+    )
+    const endOf = ({ topic }: Pick<Position, "topic">) => (topic === "state" ? records.length : 0)
+    const log = Layer.mock(EventLog, {
+      partitions: 1,
+      placement: Effect.sync(() => new Placement(1)),
+      bootstrap: "nowhere",
+      partitionOf: () => 0,
+      bounds: (topic) => Effect.succeed({ start: 0, end: endOf({ topic }) }),
+      ends: (positions) => Effect.succeed(positions.map(endOf)),
+      appender: Effect.never,
+      onAppended: (_, listener) =>
+        Effect.sync(() => {
+          appended = listener
+        }),
+      reader: Effect.succeed({
+        fetch: (positions: ReadonlyArray<Position>) => {
+          const [position] = positions
+          if (position?.topic !== "state" || position.offset > 0) return Effect.never
+          const nextOffset = records.length
+          return Effect.succeed([
+            { ...position, records, nextOffset, stableEnd: nextOffset, logStart: 0 }
+          ])
+        }
+      })
+    })
+    const following = yield* Layer.build(
+      layerLogFollower.pipe(Layer.provide([log, Layer.mock(EventStore, { ping: Effect.void })]))
+    )
+    const heads = Context.get(following, Heads)
+    const key = { chain: "events", tenantId: "acme" } as const
+    assert.strictEqual(yield* heads.written("events", 0), 12)
+    assert.strictEqual((yield* heads.reached(key, 12, 7))?.sequence_number, 7)
+    const late = Effect.timeoutOption(heads.reached(key, 13, 7), "20 millis")
+    assert.isTrue(Option.isNone(yield* late), "a record was delivered that no head stands for")
+    const shown = yield* Effect.forkChild(
+      Effect.flatten(catchingUpToHeads("acme", "events")).pipe(
+        Effect.provide([log, Layer.succeedContext(following)])
+      )
+    )
+    const publish = (offset: number, eventsNext: number) =>
+      appended!(
+        { topic: "progress", partition: 0, key: "0", value: progressValue(eventsNext) },
+        offset
+      )
+    publish(1, 11)
+    yield* Effect.sleep(20)
+    assert.isUndefined(shown.pollUnsafe(), "shown before the event of the head was")
+    publish(2, 12)
+    yield* Fiber.join(shown).pipe(Effect.timeout("10 seconds"))
+  }).pipe(Effect.scoped)
+)
+
 /** Bytes of buffers that something holds: what is left once collecting frees no more. */
 const heldBytes = Effect.promise(async () => {
   setFlagsFromString("--expose-gc")
@@ -276,6 +357,7 @@ it.live("receipts keep the memory of what they are, not of what was made beside 
       partitions: 1,
       bootstrap: "nowhere",
       partitionOf: () => 0,
+      placement: Effect.sync(() => new Placement(1)),
       bounds: () => Effect.succeed({ start: 0, end: 0 }),
       ends: (positions) => Effect.succeed(positions.map(() => 0)),
       appender: Effect.never,

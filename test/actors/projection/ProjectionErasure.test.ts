@@ -91,6 +91,12 @@ describe("a stored row", () => {
     assert.isFalse(isEventOf(record, "no JSON"))
     assert.isFalse(isEventOf("no JSON", eraseEvent(event, erasedAt)))
     assert.isFalse(isEventOf("{}", eraseEvent(event, erasedAt)))
+    // The topic has forgotten what the store has yet to erase.
+    assert.isTrue(isEventOf(eraseEvent(event, erasedAt), record))
+    assert.isTrue(isEventOf(eraseEvent(event, erasedAt), eraseEvent(event, erasedAt)))
+    assert.isFalse(isEventOf(eraseEvent(event, erasedAt), bodyOf(chain, 2)))
+    assert.isFalse(isEventOf(eraseEvent(changed, erasedAt), record))
+    assert.isFalse(isEventOf(eraseEvent(event, erasedAt), "no JSON"))
   })
 
   it("of a trace fact may be erased too", () => {
@@ -105,6 +111,8 @@ describe("a stored row", () => {
       assert.isTrue(isFactOf(body, eraseFact(fact, erasedAt)))
       assert.isFalse(isFactOf(body, eraseFact({ ...fact, hash: "0".repeat(64) }, erasedAt)))
       assert.isFalse(isFactOf("no JSON", eraseFact(fact, erasedAt)))
+      assert.isTrue(isFactOf(eraseFact(fact, erasedAt), body))
+      assert.isFalse(isFactOf(eraseFact({ ...fact, hash: "0".repeat(64) }, erasedAt), body))
     }
   })
 })

@@ -100,6 +100,9 @@ describe("the rounds on one chain", () => {
     assert.strictEqual(afterSlice(cursor, slice, 5_000, half, 0).next, 701)
     const none = { ...half, last_sequence_number: null }
     assert.strictEqual(afterSlice(cursor, slice, 5_000, none, 0).next, 1)
+    // What was pruned is passed over at once.
+    const pruned = { ...fine(slice), pruned: { up_to_sequence: 4_500 } }
+    assert.strictEqual(afterSlice(cursor, slice, 5_000, pruned, 0).next, 4_501)
   })
 
   it("remember a break until a whole pass was clean", () => {

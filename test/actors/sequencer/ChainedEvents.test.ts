@@ -5,7 +5,10 @@
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { ChainedEvents } from "../../../src/actors/sequencer/ChainedEvents.ts"
-import { encodeRecordBatch } from "../../../src/adapters/kafka/protocol/RecordBatch.ts"
+import {
+  type BatchFrame,
+  encodeRecordBatch
+} from "../../../src/adapters/kafka/protocol/RecordBatch.ts"
 import { GENESIS_HASH, type Head } from "../../../src/domain/chain/Chains.ts"
 import { appendSuffix, linkHash } from "../../../src/domain/events/HashChain.ts"
 import { quote } from "../../../src/domain/json/CanonicalJson.ts"
@@ -75,12 +78,13 @@ const expectedOf = (tenantId: string, head: Head | undefined, now: string, one: 
   }
 }
 
-const frame = {
+const frame: BatchFrame = {
   producerId: 1n,
   producerEpoch: 0,
   sequence: 0,
   transactional: true,
-  timestamp: 1_795_000_000_123
+  timestamp: 1_795_000_000_123,
+  compression: "zstd"
 }
 const RECORDS_AT = 61
 

@@ -133,17 +133,20 @@ const visibilityOf = (world: FeedWorld) =>
       )
   })
 
-const headsOf = (world: FeedWorld) =>
-  Layer.mock(Heads, {
+const headsOf = (world: FeedWorld) => {
+  const headOf = (tenantId: string) => {
+    const last = world.committed.findLast(({ tenant_id }) => tenant_id === tenantId)
+    return last === undefined
+      ? undefined
+      : { sequence_number: last.chain_sequence, hash: last.hash, created_at: last.created_at }
+  }
+  return Layer.mock(Heads, {
     head: () => Effect.succeed(undefined),
-    traceHead: (tenantId) =>
-      Effect.sync(() => {
-        const last = world.committed.findLast(({ tenant_id }) => tenant_id === tenantId)
-        return last === undefined
-          ? undefined
-          : { sequence_number: last.chain_sequence, hash: last.hash, created_at: last.created_at }
-      })
+    traceHead: (tenantId) => Effect.sync(() => headOf(tenantId)),
+    written: () => Effect.sync(() => world.end),
+    reached: ({ tenantId }) => Effect.sync(() => headOf(tenantId))
   })
+}
 
 /** The real feeds over the world. */
 export const layerFeeds = (world: FeedWorld, streamsMax = 100, limits = READER_LIMITS) =>
@@ -157,7 +160,8 @@ export const layerFeeds = (world: FeedWorld, streamsMax = 100, limits = READER_L
       Layer.mock(EventStore, {}),
       Layer.mock(Keys, {
         isAdmin: () => false,
-        revoked: () => Deferred.await(world.revoked)
+        known: () => undefined,
+        ended: () => Deferred.await(world.revoked)
       })
     ])
   )

@@ -35,6 +35,15 @@ describe("DataFolder", () => {
     })
   )
 
+  it.live("is refused while it holds a part of a backup only", () =>
+    Effect.gen(function* () {
+      const path = temporaryFolder()
+      fs.writeFileSync(join(path, "restoring"), "")
+      const { message } = yield* Effect.flip(DataFolder.open(path))
+      assert.include(message, "holds a part of a backup, whose restore did not end")
+    })
+  )
+
   it.live("does not make a secret that nobody asks for", () =>
     Effect.gen(function* () {
       const path = temporaryFolder()

@@ -16,9 +16,12 @@ Effect.gen(function* () {
   return yield* Effect.never
 }).pipe(
   Effect.provide(
-    EmbeddedBroker.layer({ port: Number(port), cacheDir, report: () => undefined }).pipe(
-      Layer.provide(DataFolder.layer(dataFolder))
-    )
+    EmbeddedBroker.layer({
+      port: Number(port),
+      isOpen: true,
+      cacheDir,
+      report: () => undefined
+    }).pipe(Layer.provide(DataFolder.layer(dataFolder)))
   ),
   NodeRuntime.runMain
 )

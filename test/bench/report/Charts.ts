@@ -7,6 +7,7 @@ import { summarise } from "./Statistics.ts"
 const FILE_PARTS: Readonly<Record<Unit, string>> = {
   "events/s": "events-per-second",
   "operations/s": "operations-per-second",
+  "spans/s": "spans-per-second",
   "records/s": "records-per-second",
   "rows/s": "rows-per-second",
   "requests/s": "requests-per-second",

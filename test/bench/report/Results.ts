@@ -8,6 +8,7 @@ import { median } from "./Statistics.ts"
 export type Unit =
   | "events/s"
   | "operations/s"
+  | "spans/s"
   | "records/s"
   | "rows/s"
   | "requests/s"

@@ -1,6 +1,7 @@
 /** Events a second from the first request until the last event is listed, and the CPU of an event. */
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Api } from "../harness/Api.ts"
+import { ingestFile } from "../harness/IngestFile.ts"
 import { bodiesOf, type LoadShape, sendFor } from "../harness/Load.ts"
 import { Program, type Subject } from "../harness/Programs.ts"
 import { CpuWatch, plus, sumOf, threadGroups } from "../harness/Threads.ts"
@@ -88,6 +89,22 @@ const measure = async (
   return events
 }
 
+const FILE_CASE = "alk ingest of a file"
+/** Lines of the file for each second of load: about as long as the other cases take. */
+const LINES_PER_SECOND = 20_000
+
+const measureFile = async (
+  { options, recorder }: Bench,
+  subject: Subject,
+  program: Program
+): Promise<number> => {
+  const lines = options.seconds * LINES_PER_SECOND
+  const { events, seconds } = await ingestFile(program, ingestTenants[0]!, lines)
+  recorder.add(FILE_CASE, "events/s", events / seconds, { of: subject.name })
+  await settle(new CpuWatch(program.process.pid), settleSeconds(options.seconds))
+  return events
+}
+
 /** Throws unless every event that was acknowledged is listed, and no other. */
 const checkTotals = async (apis: ReadonlyArray<Api>, sent: number): Promise<void> => {
   let total = 0
@@ -108,12 +125,16 @@ const runOnce = async (bench: Bench, subject: Subject, run: number): Promise<voi
       say(`run ${run + 1} of ${options.runs}${of}: ${one.name}`)
       events += await measure(bench, subject, program, one)
     }
+    say(`run ${run + 1} of ${options.runs}${of}: ${FILE_CASE}`)
+    events += await measureFile(bench, subject, program)
     await checkTotals(apis, events)
   } finally {
     await program.stop()
   }
 }
 
+/** Of the rate of the same events sent without a file, ids and a journal. */
+const FILE_GOAL = 0.8
 /** Times the rate of the checkout of before the work on speed. */
 const AGAINST_GOAL = 3
 
@@ -131,5 +152,7 @@ export const ingest: PlainScenario = {
       const goal = name === cases[0]!.name ? AGAINST_GOAL : undefined
       bench.recorder.ratio(`${name}, of against`, [name], [name, "against"], goal)
     }
+    const loads = cases[0]!.name
+    bench.recorder.ratio(`${FILE_CASE}, of ${loads}`, [FILE_CASE], [loads], FILE_GOAL)
   }
 }

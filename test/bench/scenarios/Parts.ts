@@ -82,7 +82,11 @@ export const parts: PlainScenario = {
     const programs: Array<readonly [Subject, Program]> = []
     try {
       for (const subject of subjects) {
-        const environment = { ALK_ROLES: "api,sequencer,projection,store", ALK_STORE_PORT: "0" }
+        const environment = {
+          ALK_ROLES: "api,sequencer,projection,store",
+          ALK_STORE_PORT: "0",
+          ALK_EMBEDDED_OPEN: "true"
+        }
         const program = await Program.start(subject, { tenants: ["bench"], environment })
         programs.push([subject, program])
         const until = performance.now() + Math.min(10, options.seconds) * 1_000

@@ -8,7 +8,7 @@ import {
   metadataPathCandidates
 } from "../../../src/domain/events/MetadataPath.ts"
 import { searchText } from "../../../src/domain/events/SearchText.ts"
-import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
 
 const event: AuditEvent = {
   id: "evt-1",

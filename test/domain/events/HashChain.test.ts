@@ -21,7 +21,7 @@ import {
   SCHEME
 } from "../../../src/domain/events/HashChain.ts"
 import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
-import type { JsonObject, JsonValue } from "../../../src/domain/json/StrictJson.ts"
+import type { JsonObject, JsonValue } from "../../../src/domain/json/Json.ts"
 import { prepareItem } from "../../../src/services/ingest/Prepare.ts"
 import { readVectors } from "../../support/Independent.ts"
 import { runs } from "../../support/Runs.ts"

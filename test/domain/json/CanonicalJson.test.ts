@@ -8,7 +8,7 @@ import {
   NotCanonicalizable,
   quote
 } from "../../../src/domain/json/CanonicalJson.ts"
-import type { JsonValue } from "../../../src/domain/json/StrictJson.ts"
+import type { JsonValue } from "../../../src/domain/json/Json.ts"
 import { readVectors } from "../../support/Independent.ts"
 import { jsonValue } from "../../support/JsonTexts.ts"
 import { runs } from "../../support/Runs.ts"

@@ -9,10 +9,10 @@ import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
 import {
   engineConfusesKeys,
   hasEscapedKey,
+  type JsonValue,
   parseJson,
   parseJsonWith
 } from "../../../src/domain/json/Json.ts"
-import type { JsonValue } from "../../../src/domain/json/StrictJson.ts"
 import { arm, armingFor, freshName, victims } from "../../support/EscapedKeys.ts"
 import { jsonText } from "../../support/JsonTexts.ts"
 import { runs } from "../../support/Runs.ts"

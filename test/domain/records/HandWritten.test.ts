@@ -20,8 +20,8 @@ import {
   type FactCore,
   factDetailsHash,
   parseFact,
-  storeFact,
-  TopicFact
+  StoredFact,
+  storeFact
 } from "../../../src/domain/traces/TraceFact.ts"
 import {
   decodeOperation,
@@ -178,7 +178,7 @@ const readers: ReadonlyArray<Reader> = [
   },
   {
     name: "facts",
-    schema: TopicFact as unknown as Schema.Codec<unknown, unknown>,
+    schema: StoredFact as unknown as Schema.Codec<unknown, unknown>,
     samples: facts,
     read: parseFact
   },

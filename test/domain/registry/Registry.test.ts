@@ -4,11 +4,14 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
+import { type PrunedPoint, treeOfPoint } from "../../../src/domain/chain/PrunedPoint.ts"
 import { RecordUnreadable } from "../../../src/domain/json/RecordFields.ts"
 import {
+  checkNotOlder,
   decide,
   ENDED_LINKS_MAX,
   KEYS_MAX,
+  keyRefusal,
   LINKS_MAX,
   linkRefusal,
   linksToPurge,
@@ -16,21 +19,50 @@ import {
 } from "../../../src/domain/registry/Registry.ts"
 import {
   type ApiKey,
+  type DataVersion,
+  type KeyUse,
+  type Partitions,
+  type QuarantineAct,
   type RegistryChange,
   type RegistryOperation,
   readRegistryRecord,
   registryKey,
   registryRecord,
   registryValue,
+  type Session,
   type ShareLink,
   type SigningKey,
   type Tenant
 } from "../../../src/domain/registry/RegistryEntry.ts"
 import { RegistryDraft, RegistryTable } from "../../../src/domain/registry/RegistryTable.ts"
+import type { Retention, Tombstone } from "../../../src/domain/registry/RetentionEntry.ts"
+import { SESSIONS_MAX, sessionsToPurge } from "../../../src/domain/registry/Sessions.ts"
+import { prunedPoint } from "../../support/PrunedPoints.ts"
 import { runs } from "../../support/Runs.ts"
 
 /** Minutes after midnight as a time. */
 const at = (minute: number): string => `2026-11-21T00:${String(minute).padStart(2, "0")}:00.000000Z`
+
+const settled = (id: string, state: QuarantineAct["state"] = "dropped"): QuarantineAct => ({
+  id,
+  state,
+  settled_at: at(3),
+  settled_by: "admin"
+})
+
+const dataVersion = (version: number): DataVersion => ({
+  id: "topics",
+  version,
+  program: `0.${version}.0`,
+  noted_at: at(version)
+})
+
+const partitions = (topics: number): Partitions => ({
+  id: "topics",
+  counts: [2],
+  topics,
+  changed_at: at(topics)
+})
 
 const link = (id: string, more: Partial<ShareLink> = {}): ShareLink => ({
   id,
@@ -58,6 +90,18 @@ const apiKey = (id: string, more: Partial<ApiKey> = {}): ApiKey => ({
   hint: "alk_live_abcd…",
   hash: "e".repeat(64),
   created_at: at(0),
+  ...more
+})
+
+const keyUse = (key_id: string, minute: number): KeyUse => ({ key_id, used_at: at(minute) })
+
+const session = (id: string, more: Partial<Session> = {}): Session => ({
+  id,
+  tenant_id: "acme",
+  key_id: "key_1",
+  hash: "d".repeat(64),
+  created_at: at(0),
+  expires_at: at(30),
   ...more
 })
 
@@ -128,7 +172,7 @@ describe("share links", () => {
       fc.property(fc.array(anyOperation, { maxLength: 60 }), (operations) => {
         const { granted, registry } = apply(operations)
         const made = new Map<string, ShareLink>()
-        const uses = new Map<string, number>()
+        const uses = new Map<string, ReadonlyArray<string>>()
         const revoked = new Set<string>()
         operations.forEach((operation, index) => {
           if (operation.op === "create_link") {
@@ -141,19 +185,21 @@ describe("share links", () => {
           } else if (operation.op === "use_link") {
             const { link_id, tenant_id, used_at } = operation
             const { expires_at = "", max_uses = Infinity } = made.get(link_id) ?? {}
-            const before = uses.get(link_id) ?? 0
+            const before = uses.get(link_id) ?? []
             const isAllowed =
               tenant_id === "acme"
               && !revoked.has(link_id)
               && used_at < expires_at
-              && before < max_uses
+              && before.length < max_uses
             assert.strictEqual(granted[index], isAllowed)
-            if (isAllowed) uses.set(link_id, before + 1)
+            if (isAllowed) uses.set(link_id, [...before, used_at])
           }
         })
         for (const [id, { max_uses = Infinity }] of made) {
-          const { revoked_at, uses: counted } = registry.links.get(id)!
-          assert.strictEqual(counted, uses.get(id) ?? 0)
+          const { last_used_at, revoked_at, uses: counted } = registry.links.get(id)!
+          const times = uses.get(id) ?? []
+          assert.strictEqual(counted, times.length)
+          assert.strictEqual(last_used_at, times.toSorted().at(-1))
           assert.isAtMost(counted, max_uses)
           assert.strictEqual(revoked_at !== undefined, revoked.has(id))
         }
@@ -252,6 +298,104 @@ describe("revoking a key", () => {
   })
 })
 
+describe("a key that expires", () => {
+  const tenant: Tenant = { id: "acme", created_at: at(0) }
+  const expiring = apiKey("key_1", { expires_at: at(10) })
+  const createKey = (key: ApiKey): RegistryOperation => ({ op: "create_key", key, tenant })
+  const signIn = (id: string, minute: number): RegistryOperation => ({
+    op: "create_session",
+    session: session(id, { created_at: at(minute) })
+  })
+
+  it("is valid before its end, and says since when it is not", () => {
+    assert.isUndefined(keyRefusal(expiring, at(9)))
+    assert.strictEqual(keyRefusal(expiring, at(10)), `has expired at ${at(10)}`)
+    assert.strictEqual(keyRefusal({ ...expiring, revoked_at: at(1) }, at(11)), "is revoked")
+    assert.isUndefined(keyRefusal(apiKey("key_1"), at(59)))
+  })
+
+  it("makes no links and no sessions from then on", () => {
+    const { granted, registry } = apply([
+      createKey(expiring),
+      signIn("a", 9),
+      signIn("b", 10),
+      create(link("c", { created_at: at(9) })),
+      create(link("d", { created_at: at(10) }))
+    ])
+    assert.deepStrictEqual(granted, [true, true, false, true, false])
+    assert.match(refusal(registry, signIn("e", 11))!.message, /key_1 has expired at/)
+  })
+
+  it("leaves the links that were made with it, until it is revoked", () => {
+    const { granted } = apply([
+      createKey(expiring),
+      create(link("a")),
+      use("a", 20),
+      { op: "revoke_key", tenant_id: "acme", key_id: "key_1", revoked_at: at(21) },
+      use("a", 22)
+    ])
+    assert.deepStrictEqual(granted, [true, true, true, true, false])
+  })
+
+  it("doesn't count among the most that a tenant may have", () => {
+    const { registry } = apply(
+      Array.from({ length: KEYS_MAX }, (_, n) =>
+        createKey(apiKey(`key_${n}`, n === 0 ? { expires_at: at(10) } : {}))
+      )
+    )
+    const more = (minute: number) => createKey(apiKey("more", { created_at: at(minute) }))
+    assert.strictEqual(refusal(registry, more(9))?.code, "limit_reached")
+    assert.isUndefined(refusal(registry, more(10)))
+  })
+})
+
+describe("the use of keys", () => {
+  const report = (...uses: ReadonlyArray<KeyUse>): RegistryOperation => ({ op: "use_keys", uses })
+
+  it("only ever grows, whatever the order in which processes report it", () => {
+    const ids = ["key_1", "key_2", "key_cfg_1"]
+    const anyUse = fc
+      .tuple(fc.constantFrom(...ids), fc.integer({ min: 0, max: 59 }))
+      .map(([id, minute]) => keyUse(id, minute))
+    fc.assert(
+      fc.property(fc.array(fc.array(anyUse, { maxLength: 6 })), (reports) => {
+        const registry = new RegistryTable()
+        for (const uses of reports) {
+          const decision = decide(registry, report(...uses))
+          assert.isTrue(decision.granted)
+          if (!decision.granted) continue
+          // What a reader takes for a copy of an older record would stop it.
+          for (const entry of decision.entries) checkNotOlder(registry, entry)
+          registry.take(decision.entries)
+        }
+        const all = reports.flat()
+        for (const id of ids) {
+          const times = all.filter(({ key_id }) => key_id === id).map(({ used_at }) => used_at)
+          assert.strictEqual(registry.keyUse(id)?.used_at, times.toSorted().at(-1))
+        }
+      }),
+      { numRuns: runs(500) }
+    )
+  })
+
+  it("changes no key, and makes none", () => {
+    const revoked = apiKey("key_1", { revoked_at: at(5) })
+    const registry = new RegistryTable().take([{ kind: "key", key: revoked }])
+    apply([report(keyUse("key_1", 9), keyUse("key_cfg_1", 9))], registry)
+    assert.deepStrictEqual([...registry.keys.values()], [revoked])
+    assert.strictEqual(registry.keyUse("key_cfg_1")?.used_at, at(9))
+  })
+
+  it("is not set back by a copy of an older record", () => {
+    const registry = new RegistryTable().take([{ kind: "key_use", key_use: keyUse("a", 9) }])
+    const copy = (minute: number) =>
+      checkNotOlder(registry, { kind: "key_use", key_use: keyUse("a", minute) })
+    assert.throws(() => copy(8), RecordUnreadable)
+    copy(9)
+    copy(10)
+  })
+})
+
 describe("signing keys", () => {
   it("are published once, and none of them ever goes", () => {
     fc.assert(
@@ -309,6 +453,86 @@ describe("limits", () => {
   })
 })
 
+describe("sessions", () => {
+  const create = (made: Session): RegistryOperation => ({ op: "create_session", session: made })
+  const end = (id: string, minute: number): RegistryOperation => ({
+    op: "end_session",
+    session_id: id,
+    ended_at: at(minute)
+  })
+
+  it("are made once, with a key that is not revoked, and end once", () => {
+    const registry = new RegistryTable().take([
+      { kind: "key", key: apiKey("key_1") },
+      { kind: "key", key: apiKey("key_gone", { revoked_at: at(1) }) }
+    ])
+    const { granted } = apply(
+      [
+        create(session("a")),
+        create(session("a", { hash: "1".repeat(64) })),
+        create(session("b", { key_id: "key_gone" })),
+        create(session("late")),
+        end("a", 5),
+        end("a", 6),
+        end("late", 30),
+        end("unknown", 1),
+        create(session("a"))
+      ],
+      registry
+    )
+    assert.deepStrictEqual(granted, [true, false, false, true, true, false, false, false, false])
+    assert.strictEqual(registry.session("a")?.ended_at, at(5))
+    assert.strictEqual(registry.session("a")?.hash, "d".repeat(64))
+  })
+
+  it("are at most so many at a time; those that have ended don't count", () => {
+    const registry = new RegistryTable().take(
+      Array.from(
+        { length: SESSIONS_MAX },
+        (_, n): RegistryChange => ({
+          kind: "session",
+          session: session(`s${n}`, n === 0 ? { expires_at: at(20) } : {})
+        })
+      )
+    )
+    const refusal = (minute: number) =>
+      decide(registry, create(session("more", { created_at: at(minute) })))
+    assert.include(refusal(10), { granted: false, code: "limit_reached" })
+    assert.isTrue(refusal(20).granted)
+    apply([end("s1", 11)], registry)
+    assert.isTrue(refusal(12).granted)
+    assert.isTrue(decide(registry, create(session("other", { tenant_id: "globex" }))).granted)
+  })
+
+  it("leave the registry a day after they ended, as many as are asked for", () => {
+    const sessions = new RegistryTable().take(
+      [
+        session("open", { expires_at: later(9) }),
+        session("ended", { expires_at: later(9), ended_at: later(1) }),
+        session("expired", { expires_at: later(2) })
+      ].map((made): RegistryChange => ({ kind: "session", session: made }))
+    ).sessions
+    const purged = (now: string, limit = 9) =>
+      sessionsToPurge(sessions, now, limit).map((removed) => removed.key)
+    assert.deepStrictEqual(purged(later(1)), [])
+    assert.deepStrictEqual(purged(later(2)), ["session/ended"])
+    assert.deepStrictEqual(purged(later(3)), ["session/ended", "session/expired"])
+    assert.deepStrictEqual(purged(later(3), 1), ["session/ended"])
+    assert.deepStrictEqual(purged(later(3), 0), [])
+  })
+
+  it("are not opened again by a copy of an older record", () => {
+    const registry = new RegistryTable().take([
+      { kind: "session", session: session("a", { ended_at: at(3) }) }
+    ])
+    assert.throws(
+      () => checkNotOlder(registry, { kind: "session", session: session("a") }),
+      RecordUnreadable
+    )
+    checkNotOlder(registry, { kind: "session", session: session("b") })
+  })
+})
+
 /** A day of the months that follow `at`. */
 const later = (days: number): string =>
   new Date(Date.UTC(2026, 10, 21 + days)).toISOString().replace("Z", "000Z")
@@ -357,38 +581,146 @@ describe("links that have ended", () => {
   })
 })
 
+describe("a command in quarantine", () => {
+  const settle = (quarantine_act: QuarantineAct): RegistryOperation => ({
+    op: "settle_quarantined",
+    quarantine_act
+  })
+
+  it("is settled once, whichever way, and known after a restart", () => {
+    const registry = new RegistryTable()
+    const first = decide(registry, settle(settled("3-17", "replayed")))
+    assert.isTrue(first.granted)
+    if (!first.granted) return
+    const [entry] = first.entries
+    const { key, value } = registryRecord(entry!)
+    assert.strictEqual(key, "quarantine_act/3-17")
+    const read = readRegistryRecord(Buffer.from(key), Buffer.from(value!))
+    assert.deepStrictEqual(read, entry)
+    registry.take([read!])
+    for (const state of ["replayed", "dropped"] as const) {
+      assert.deepStrictEqual(decide(registry, settle(settled("3-17", state))), {
+        granted: false,
+        code: "id_conflict",
+        message: `3-17 was replayed at ${at(3)}`
+      })
+    }
+    assert.isTrue(decide(registry, settle(settled("3-18"))).granted)
+    // Two in one chunk of commands: the second sees what the first has decided.
+    const draft = new RegistryDraft(new RegistryTable())
+    draft.take(first.entries)
+    assert.isFalse(decide(draft, settle(settled("3-17"))).granted)
+  })
+})
+
+describe("the version of the data", () => {
+  const note = (version: number): RegistryOperation => ({
+    op: "note_data_version",
+    data_version: dataVersion(version)
+  })
+
+  it("is raised, never lowered, and known after a restart", () => {
+    const registry = new RegistryTable()
+    const first = decide(registry, note(2))
+    assert.isTrue(first.granted)
+    if (!first.granted) return
+    const { key, value } = registryRecord(first.entries[0]!)
+    assert.strictEqual(key, "data_version/topics")
+    const read = readRegistryRecord(Buffer.from(key), Buffer.from(value!))
+    assert.deepStrictEqual(read, first.entries[0])
+    registry.take([read!])
+    for (const version of [1, 2]) {
+      assert.deepStrictEqual(decide(registry, note(version)), { granted: true, entries: [] })
+    }
+    const next = decide(registry, note(3))
+    assert.strictEqual(next.granted ? next.entries.length : 0, 1)
+    const older: RegistryChange = { kind: "data_version", data_version: dataVersion(1) }
+    assert.throws(() => checkNotOlder(registry, older), RecordUnreadable)
+    const draft = new RegistryDraft(registry)
+    draft.take(next.granted ? next.entries : [])
+    assert.strictEqual(draft.dataVersion()?.version, 3)
+  })
+})
+
 /** The registry as it was once defined: every change makes another one. */
 interface PureRegistry {
   readonly tenants: ReadonlyMap<string, Tenant>
   readonly keys: ReadonlyMap<string, ApiKey>
+  readonly keyUses: ReadonlyMap<string, KeyUse>
   readonly links: ReadonlyMap<string, ShareLink>
+  readonly sessions: ReadonlyMap<string, Session>
   readonly signingKeys: ReadonlyMap<string, SigningKey>
+  readonly quarantineActs: ReadonlyMap<string, QuarantineAct>
+  readonly retentions: ReadonlyMap<string, Retention>
+  readonly prunedPoints: ReadonlyMap<string, PrunedPoint>
+  readonly tombstones: ReadonlyMap<string, Tombstone>
+  readonly dataVersion: DataVersion | undefined
+  readonly partitions: Partitions | undefined
 }
 
 const without = <A>(map: ReadonlyMap<string, A>, id: string) =>
   new Map([...map].filter(([own]) => own !== id))
 
 const changed = (registry: PureRegistry, change: RegistryChange): PureRegistry => {
-  const { keys, links, signingKeys, tenants } = registry
+  const { keys, keyUses, links, quarantineActs, sessions, signingKeys, tenants } = registry
   switch (change.kind) {
     case "tenant":
       return { ...registry, tenants: new Map([...tenants, [change.tenant.id, change.tenant]]) }
     case "key":
       return { ...registry, keys: new Map([...keys, [change.key.id, change.key]]) }
+    case "key_use": {
+      const { key_use } = change
+      return { ...registry, keyUses: new Map([...keyUses, [key_use.key_id, key_use]]) }
+    }
     case "link":
       return { ...registry, links: new Map([...links, [change.link.id, change.link]]) }
+    case "session":
+      return { ...registry, sessions: new Map([...sessions, [change.session.id, change.session]]) }
     case "signing_key": {
       const { signing_key } = change
       const all = new Map([...signingKeys, [signing_key.key_id, signing_key]])
       return { ...registry, signingKeys: all }
     }
+    case "quarantine_act": {
+      const { quarantine_act } = change
+      const all = new Map([...quarantineActs, [quarantine_act.id, quarantine_act]])
+      return { ...registry, quarantineActs: all }
+    }
+    case "data_version":
+      return { ...registry, dataVersion: change.data_version }
+    case "partitions":
+      return { ...registry, partitions: change.partitions }
+    case "retention": {
+      const { retention } = change
+      const all = new Map([...registry.retentions, [retention.tenant_id, retention]])
+      return { ...registry, retentions: all }
+    }
+    case "pruned": {
+      const all = new Map([...registry.prunedPoints, [treeOfPoint(change.pruned), change.pruned]])
+      return { ...registry, prunedPoints: all }
+    }
+    case "tombstone": {
+      const { tombstone } = change
+      const all = new Map([...registry.tombstones, [tombstone.tenant_id, tombstone]])
+      return { ...registry, tombstones: all }
+    }
     case "removed": {
-      const [kind, id = ""] = change.key.split("/")
+      const kind = change.key.slice(0, change.key.indexOf("/"))
+      const id = change.key.slice(kind.length + 1)
+      const { prunedPoints, retentions, tombstones } = registry
       return {
+        dataVersion: kind === "data_version" ? undefined : registry.dataVersion,
+        partitions: kind === "partitions" ? undefined : registry.partitions,
         tenants: kind === "tenant" ? without(tenants, id) : tenants,
         keys: kind === "key" ? without(keys, id) : keys,
+        keyUses: kind === "key_use" ? without(keyUses, id) : keyUses,
         links: kind === "link" ? without(links, id) : links,
-        signingKeys: kind === "signing_key" ? without(signingKeys, id) : signingKeys
+        sessions: kind === "session" ? without(sessions, id) : sessions,
+        signingKeys: kind === "signing_key" ? without(signingKeys, id) : signingKeys,
+        quarantineActs: kind === "quarantine_act" ? without(quarantineActs, id) : quarantineActs,
+        retentions: kind === "retention" ? without(retentions, id) : retentions,
+        prunedPoints: kind === "pruned" ? without(prunedPoints, id) : prunedPoints,
+        tombstones: kind === "tombstone" ? without(tombstones, id) : tombstones
       }
     }
   }
@@ -404,12 +736,60 @@ const anyChange: fc.Arbitrary<RegistryChange> = fc.oneof(
   fc
     .record({ id, tenant_id: tenantId, hash })
     .map(({ id: own, ...more }): RegistryChange => ({ kind: "key", key: apiKey(own, more) })),
+  fc.record({ id, tenant_id: tenantId, hash }).map(
+    ({ id: own, ...more }): RegistryChange => ({
+      kind: "session",
+      session: session(own, more)
+    })
+  ),
   tenantId.map(
     (own): RegistryChange => ({ kind: "tenant", tenant: { id: own, created_at: at(0) } })
   ),
   id.map((own): RegistryChange => ({ kind: "signing_key", signing_key: signingKey(own) })),
+  id.map((own): RegistryChange => ({ kind: "quarantine_act", quarantine_act: settled(own) })),
   fc
-    .record({ kind: fc.constantFrom("link", "key", "tenant", "signing_key"), id })
+    .integer({ min: 1, max: 4 })
+    .map(
+      (version): RegistryChange => ({ kind: "data_version", data_version: dataVersion(version) })
+    ),
+  fc
+    .integer({ min: 2, max: 5 })
+    .map((topics): RegistryChange => ({ kind: "partitions", partitions: partitions(topics) })),
+  fc
+    .tuple(id, fc.nat(59))
+    .map(([own, minute]): RegistryChange => ({ kind: "key_use", key_use: keyUse(own, minute) })),
+  tenantId.map(
+    (tenant_id): RegistryChange => ({
+      kind: "retention",
+      retention: { tenant_id, days: 30, changed_at: at(1) }
+    })
+  ),
+  fc.record({ tenantId, chain: fc.constantFrom("events", "traces"), size: fc.nat(5) }).map(
+    ({ chain, size, tenantId: own }): RegistryChange => ({
+      kind: "pruned",
+      pruned: prunedPoint(own, size + 1, { chain })
+    })
+  ),
+  tenantId.map(
+    (tenant_id): RegistryChange => ({
+      kind: "tombstone",
+      tombstone: { tenant_id, deleted_at: at(2), deleted_by: "admin" }
+    })
+  ),
+  fc
+    .record({
+      kind: fc.constantFrom("retention", "pruned", "tombstone"),
+      own: fc.constantFrom("acme", "globex", "acme/traces")
+    })
+    .map(({ kind, own }): RegistryChange => ({ kind: "removed", key: `${kind}/${own}` })),
+  fc
+    .record({
+      kind: fc.constantFrom(
+        ...["link", "key", "key_use", "session", "tenant", "signing_key", "quarantine_act"],
+        ...["data_version", "partitions"]
+      ),
+      id
+    })
     .map(({ id: own, kind }): RegistryChange => ({ kind: "removed", key: `${kind}/${own}` }))
 )
 
@@ -423,19 +803,41 @@ describe("the registry in memory", () => {
         let pure: PureRegistry = {
           tenants: new Map(),
           keys: new Map(),
+          keyUses: new Map(),
           links: new Map(),
-          signingKeys: new Map()
+          sessions: new Map(),
+          signingKeys: new Map(),
+          quarantineActs: new Map(),
+          retentions: new Map(),
+          prunedPoints: new Map(),
+          tombstones: new Map(),
+          dataVersion: undefined,
+          partitions: undefined
         }
         for (const change of changes) pure = changed(pure, change)
         const table = new RegistryTable().take(changes)
-        for (const name of ["tenants", "keys", "links", "signingKeys"] as const) {
+        for (const name of [
+          "tenants",
+          "keys",
+          "keyUses",
+          "links",
+          "sessions",
+          "signingKeys",
+          "quarantineActs",
+          "retentions",
+          "prunedPoints",
+          "tombstones"
+        ] as const) {
           assert.deepStrictEqual([...table[name]], [...pure[name]])
         }
+        assert.deepStrictEqual(table.dataVersion(), pure.dataVersion)
+        assert.deepStrictEqual(table.partitions(), pure.partitions)
         for (const tenant of ["acme", "globex"]) {
           const own = <A extends { readonly tenant_id: string }>(all: ReadonlyMap<string, A>) =>
             [...all.values()].filter(({ tenant_id }) => tenant_id === tenant)
           assert.deepStrictEqual(idsOf(table.linksOf(tenant)), idsOf(own(pure.links)))
           assert.deepStrictEqual(idsOf(table.keysOf(tenant)), idsOf(own(pure.keys)))
+          assert.deepStrictEqual(idsOf(table.sessionsOf(tenant)), idsOf(own(pure.sessions)))
         }
         for (const { hash: known } of pure.links.values()) {
           const found = table.linkOfHash(known)
@@ -458,11 +860,13 @@ describe("the registry in memory", () => {
         const whole = new RegistryTable().take(kept)
         for (const tenant of ["acme", "globex"]) {
           assert.deepStrictEqual(idsOf(draft.linksOf(tenant)), idsOf(whole.linksOf(tenant)))
+          assert.deepStrictEqual(idsOf(draft.sessionsOf(tenant)), idsOf(whole.sessionsOf(tenant)))
           assert.deepStrictEqual(idsOf(draft.keysOf(tenant)), idsOf(whole.keysOf(tenant)))
         }
         for (const own of ["a", "b", "c", "d"]) {
           assert.strictEqual(draft.link(own), whole.link(own))
           assert.strictEqual(draft.key(own), whole.key(own))
+          assert.strictEqual(draft.keyUse(own), whole.keyUse(own))
         }
       }),
       { numRuns: runs(500) }
@@ -495,7 +899,10 @@ describe("records of alk.registry", () => {
       { kind: "tenant", tenant: { id: "acme", name: "Acme", created_at: at(0) } },
       { kind: "tenant", tenant: { id: "_system", created_at: at(0) } },
       { kind: "key", key: apiKey("key_1", { label: "für CI", revoked_at: at(2) }) },
+      { kind: "key", key: apiKey("key_2", { expires_at: at(9) }) },
+      { kind: "key_use", key_use: keyUse("key_1", 3) },
       { kind: "link", link: link("lnk_a", { max_uses: 3, label: "für die Prüfung" }) },
+      { kind: "link", link: link("lnk_b", { uses: 2, last_used_at: at(2) }) },
       { kind: "signing_key", signing_key: signingKey("0a") }
     ] as const
     for (const entry of entries) {
@@ -505,12 +912,14 @@ describe("records of alk.registry", () => {
     const { key, value } = registryRecord(removal)
     assert.deepStrictEqual([key, value], ["link/lnk_a", null])
     assert.deepStrictEqual(read(key, value), removal)
-    assert.strictEqual(registryKey(entries[3]), "link/lnk_a")
+    assert.strictEqual(registryKey(entries[5]), "link/lnk_a")
+    // As versions wrote it that did not keep when a link was used last.
+    assert.notProperty(entries[5].link, "last_used_at")
     const table = new RegistryTable().take(entries)
-    table.take([{ kind: "link", link: link("lnk_a", { uses: 2 }) }])
+    table.take([{ kind: "link", link: link("lnk_a", { uses: 3 }) }])
     assert.deepStrictEqual(
       [...table.links.values()].map(({ uses }) => uses),
-      [2]
+      [3, 2]
     )
   })
 
@@ -528,7 +937,7 @@ describe("records of alk.registry", () => {
   })
 
   it("keep what a newer version has added to them", () => {
-    const more = { ...apiKey("key_1"), expires_at: at(9) }
+    const more = { ...apiKey("key_1"), rotated_at: at(9) }
     assert.deepStrictEqual(read("key/key_1", JSON.stringify(more)), { kind: "key", key: more })
   })
 
@@ -558,6 +967,7 @@ describe("records of alk.registry", () => {
           ...[1e300, -1, 1.5, "1", null, 2 ** 53].map((uses) =>
             JSON.stringify({ ...link("lnk_1"), uses })
           ),
+          ...wrong(link("lnk_1"), "last_used_at"),
           JSON.stringify(link("lnk_1")).replace('"uses":0', '"uses":1e999'),
           ...[0, -1, 1e300, "3", null].map((max_uses) =>
             JSON.stringify({ ...link("lnk_1"), max_uses })

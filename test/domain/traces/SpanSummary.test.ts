@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { Schema } from "effect"
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
 import { SpanSummary, summaryOf } from "../../../src/domain/traces/SpanSummary.ts"
 import { fromJsonText, operationsOf, plain } from "../../services/ingest/otlp/support/Exports.ts"
 
@@ -68,14 +68,27 @@ describe("the summary of a span", () => {
     assert.isUndefined(summaryOf({ metadata: { attributes: [1], tool: "search" } }))
     const odd = {
       "gen_ai.response.model": "",
-      "gen_ai.request.model": 7,
+      "gen_ai.request.model": ["n"],
       "llm.model_name": "m",
-      "gen_ai.usage.input_tokens": "12",
+      "gen_ai.usage.input_tokens": "12k",
       "gen_ai.usage.output_tokens": -1,
+      "gen_ai.usage.cost": "1e999",
+      "session.id": { $ref: "sha256:00", bytes: 9, preview: "" },
       "gen_ai.response.finish_reasons": ["stop", 1],
       "user.id": null
     }
     assert.deepStrictEqual(summaryOf({ metadata: { attributes: odd } }), { model: "m" })
+  })
+
+  it("takes numbers that were sent as texts, and names that are numbers", () => {
+    const attributes = {
+      "gen_ai.request.model": 7,
+      "gen_ai.usage.input_tokens": "12",
+      "gen_ai.usage.cost": "1.5e-3",
+      "session.id": 4711
+    }
+    const expected = { model: "7", input_tokens: 12, cost: 0.0015, session_id: "4711" }
+    assert.deepStrictEqual(summaryOf({ metadata: { attributes } }), expected)
   })
 
   it("has the form of its schema, whatever the metadata is", () => {

@@ -20,6 +20,8 @@ import { z } from "zod"
 
 const memory = new InMemorySpanExporter()
 const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(memory)] })
+// With its context manager: without it each span would be a trace of its own.
+provider.register()
 const tracer = provider.getTracer("ai")
 const usage = (input, output) => ({
   inputTokens: { total: input, noCache: input, cacheRead: undefined, cacheWrite: undefined },

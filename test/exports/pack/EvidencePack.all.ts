@@ -219,6 +219,24 @@ describe("a pack of a part of the log", () => {
     })
   }
 
+  it("for readers of these events only, names no erasure of others and has no traces", async () => {
+    const filter = { where: "sequence_number:15" }
+    const facts = tracesOf()
+    const whole = new PackEditor(await new PackWorld(chain, facts).pack({ filter }))
+    assert.deepStrictEqual(sequencesIn(whole, "erasures.ndjson"), [41, 71, 72])
+    assert.isNotEmpty(whole.lines("facts.ndjson"))
+    const zip = await new PackWorld(chain, facts).pack({ filter, eventsOnly: true })
+    const pack = new PackEditor(zip)
+    assert.deepStrictEqual(sequencesIn(pack, "events.ndjson"), [15])
+    assert.deepStrictEqual(sequencesIn(pack, "erasures.ndjson"), [41])
+    for (const name of ["executions", "spans", "facts", "trace-links"]) {
+      assert.isEmpty(pack.lines(`${name}.ndjson`), name)
+    }
+    const report = await verifiers.check(zip, { key: signer.vkey })
+    assert.deepStrictEqual(problemsOf(report), [])
+    assert.strictEqual(report.verdict, "authentic")
+  })
+
   it("proves an erasure that happened behind it", async () => {
     const zip = await new PackWorld(chain).pack({ filter: { toSequence: 30 } })
     const pack = new PackEditor(zip)

@@ -11,7 +11,8 @@ import {
   SAMPLE_SIZE,
   seedOf
 } from "../../../src/exports/report/Sampling.ts"
-import { share } from "../../../src/exports/report/Tables.ts"
+import { stylesheet } from "../../../src/exports/report/Stylesheet.ts"
+import { command, share } from "../../../src/exports/report/Tables.ts"
 import { BARS_MAX, type DayCount, timelineOf } from "../../../src/exports/report/Timeline.ts"
 import { type Break, HISTORY_FROM, HISTORY_TO } from "../../../src/verify/Verifier.ts"
 import { verificationOf } from "./support/Inputs.ts"
@@ -96,6 +97,41 @@ describe("timelineChart", () => {
     const ends = [...markup.matchAll(/<text class="tick" x="([\d.]+)"[^>]*text-anchor="(\w+)"/g)]
     for (const [, x, anchor] of ends) {
       assert.isAtMost(Number(x) + (anchor === "middle" ? 30 : 0), 680)
+    }
+  })
+})
+
+describe("command", () => {
+  it("breaks between words and behind an ampersand, and reads as it was given", () => {
+    const text = "curl \\\n  'https://alk.example/v1/verify?from=2026-11-01&to=2026-11-30'"
+    const { markup } = command(text)
+    const pieces = [...markup.matchAll(/<span class="unbroken">([^<]*)<\/span>(<wbr>)?/g)]
+    assert.deepStrictEqual(
+      pieces.map(([, piece, mayBreak]) => [piece!.replaceAll(/&#\d+;/g, "."), mayBreak]),
+      [
+        ["curl", undefined],
+        ["\\", undefined],
+        [".https://alk.example/v1/verify?from=2026-11-01.", "<wbr>"],
+        ["to=2026-11-30.", undefined]
+      ]
+    )
+    const read = markup
+      .replaceAll(/<[^>]*>/g, "")
+      .replaceAll("&#38;", "&")
+      .replaceAll("&#39;", "'")
+    assert.strictEqual(read, text)
+    assert.notInclude(command("x".repeat(200)).markup, "unbroken")
+  })
+})
+
+describe("the colours of outcomes", () => {
+  it("are one in the chart and in tables", () => {
+    const css = stylesheet({ left: "", right: "", foot: "", alarm: false })
+    for (const outcome of ["failure", "error"]) {
+      const found = [`rect.${outcome} { fill:`, `.outcome.${outcome} { font-weight: 600; color:`]
+      const [chart, cell] = found.map((rule) => css.split(rule)[1]?.split("}")[0]?.trim())
+      assert.match(chart ?? "", /^#/)
+      assert.strictEqual(chart, cell)
     }
   })
 })

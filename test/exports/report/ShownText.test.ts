@@ -2,6 +2,7 @@
 import { it as effectIt } from "@effect/vitest"
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
+import { duration as durationInConsole } from "../../../src/console/parts/Format.ts"
 import { html } from "../../../src/exports/report/Html.ts"
 import {
   count,
@@ -89,18 +90,36 @@ describe("numbers, times and hashes", () => {
 })
 
 describe("duration", () => {
+  it("is the same in a report and in the console, with halves rounded up", () => {
+    assert.strictEqual(duration, durationInConsole)
+    const micros = [0, 72_500, 98_501, 1_495_000, 1_499_720, 4_250, 9_960, 12_450_000]
+    assert.deepStrictEqual(micros.map(duration), [
+      "0 µs",
+      "73 ms",
+      "99 ms",
+      "1.50 s",
+      "1.50 s",
+      "4.3 ms",
+      "10 ms",
+      "12.5 s"
+    ])
+  })
+
   it("has its two largest units", () => {
     const micros = [
-      0, 999_499, 1_000_000, 59_999_999, 60_000_000, 185_000_000, 5_400_000_000, 187_200_000_000
+      999_499, 999_500, 59_949_999, 59_999_999, 60_000_000, 185_000_000, 3_599_600_000,
+      5_400_000_000, 86_399_000_000, 187_200_000_000
     ]
     assert.deepStrictEqual(micros.map(duration), [
-      "0 ms",
       "999 ms",
-      "1.0 s",
+      "1.00 s",
       "59.9 s",
       "1 min",
+      "1 min",
       "3 min 5 s",
+      "1 h",
       "1 h 30 min",
+      "1 d",
       "2 d 4 h"
     ])
   })

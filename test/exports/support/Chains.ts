@@ -15,7 +15,7 @@ import {
   linkHash
 } from "../../../src/domain/events/HashChain.ts"
 import { canonicalize, quote } from "../../../src/domain/json/CanonicalJson.ts"
-import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
 import { formatMicros } from "../../../src/domain/Timestamp.ts"
 
 export interface Item {

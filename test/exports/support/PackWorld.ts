@@ -39,6 +39,7 @@ const CHUNK = 100
 const parse = (body: string): AuditEvent => JSON.parse(body) as AuditEvent
 
 export interface PackWishes {
+  readonly eventsOnly?: boolean
   readonly filter?: Partial<EventFilter>
   readonly generatedAt?: string
   readonly pdf?: Uint8Array
@@ -178,7 +179,12 @@ export class PackWorld {
     this.facts = facts
   }
 
-  scope({ filter = {}, generatedAt = GENERATED_AT, report = {} }: PackWishes): ExportScope {
+  scope({
+    eventsOnly = false,
+    filter = {},
+    generatedAt = GENERATED_AT,
+    report = {}
+  }: PackWishes): ExportScope {
     const whole: EventFilter = { metadata: [], ...filter }
     const head = this.facts.at(-1)
     const traceHead = head && { sequence_number: head.chainSequence, hash: head.hash }
@@ -189,13 +195,14 @@ export class PackWorld {
       conditions: conditionsBeside(whole),
       verification: { ...honestReport(this.chain, whole), ...report, verified_at: generatedAt },
       surroundings: {
-        traceHead,
+        traceHead: eventsOnly ? undefined : traceHead,
         keys: [{ vkey: signer.vkey }],
         signers: [],
         checkpoint: undefined,
         traceCheckpoint: undefined
       },
-      generatedAt
+      generatedAt,
+      eventsOnly
     }
   }
 

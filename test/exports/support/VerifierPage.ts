@@ -7,7 +7,7 @@ import { candidatesOf } from "../../../src/adapters/chromium/FindChromium.ts"
 import type { PackReport, UnreadablePack } from "../../../src/exports/verifiers/verify.mjs"
 
 /** Milliseconds that the check of a small pack may take. */
-const CHECK_MS_MAX = 60_000
+const CHECK_MS_MAX = 120_000
 
 export interface Given {
   /** Text of the field for the public key. */

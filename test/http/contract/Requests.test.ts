@@ -100,9 +100,9 @@ describe("a query", () => {
 
 describe("an id in a path", () => {
   it("names nothing if it can be none", () => {
-    assert.deepStrictEqual(Result.getOrThrow(read(pathId("span"), "span_1")), "span_1")
+    assert.deepStrictEqual(Result.getOrThrow(read(pathId("span", "one"), "span_1")), "span_1")
     for (const text of ["", "\0", "x".repeat(257)]) {
-      const refusal = Result.getOrThrow(Result.flip(read(pathId("span"), text)))
+      const refusal = Result.getOrThrow(Result.flip(read(pathId("span", "one"), text)))
       assert.deepInclude(refusal, { code: "not_found", message: "there is no such span" })
     }
   })

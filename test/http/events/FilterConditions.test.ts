@@ -12,15 +12,18 @@ import {
   toFilter
 } from "../../../src/http/events/EventParameters.ts"
 import { ApiError } from "../../../src/http/messages/ApiError.ts"
+import { targetWithMoments } from "../../../src/http/messages/Moments.ts"
 import { checkQuery, readTexts } from "../../../src/http/messages/QueryParameters.ts"
 import { runs } from "../../support/Runs.ts"
 
 const table = { parameters: filterParameters, conditions: conditionParameters }
 
-const filterOf = (query: string): EventFilter => {
-  const { conditions, values } = readTexts(filterParameters, checkQuery(`/?${query}`, table))
-  return toFilter(values, conditions)
+const filterAt = (target: string, at?: string): EventFilter => {
+  const { conditions, now, values } = readTexts(filterParameters, checkQuery(target, table), at)
+  return toFilter(values, conditions, now)
 }
+
+const filterOf = (query: string): EventFilter => filterAt(`/?${query}`)
 
 const meanings: ReadonlyArray<readonly [query: string, filter: Partial<EventFilter>]> = [
   ["actor_id=u_1", { actorId: "u_1" }],
@@ -298,6 +301,45 @@ describe("the conditions of a query", () => {
         }
       ),
       { numRuns: runs(20_000) }
+    )
+  })
+
+  it("mean the same at any time in a target with moments, and are else as they were sent", () => {
+    const time = fc.constantFrom("now", "-24h", "now-2w", "%2B5m", "2026-11-20")
+    const times = fc.uniqueArray(time, { minLength: 1, maxLength: 3 }).map((all) => all.join(","))
+    const pair = fc.oneof(
+      fc.tuple(fc.constantFrom("timestamp", "created_at!"), times).map((both) => both.join("=")),
+      fc
+        .tuple(fc.constantFrom("timestamp>", "created_at%3C", "timestamp%3E%3D"), time)
+        .map((both) => both.join("")),
+      fc.constantFrom(
+        "from=-2w",
+        "to=now",
+        'where=timestamp>-24h+"now"+created_at:now',
+        "metadata.at=now",
+        "actor_id=now,-24h",
+        "q=a+b%2C",
+        "metadata.a!=-24h"
+      )
+    )
+    const [now, later] = ["2026-11-21T12:00:00.000000Z", "2031-01-01T00:00:00.000000Z"]
+    const nameOf = (one: string) => one.split("=")[0]!.replace(/(%3C|%3E|>).*/, "$1")
+    fc.assert(
+      fc.property(fc.uniqueArray(pair, { maxLength: 5, selector: nameOf }), (pairs) => {
+        const target = `/v1/events?${pairs.join("&")}`
+        const fixed = targetWithMoments(target, { table, now })
+        let expected: EventFilter
+        try {
+          expected = filterAt(target, now)
+        } catch (error) {
+          assert.instanceOf(error, ApiError)
+          return
+        }
+        assert.deepStrictEqual(filterAt(fixed, later), expected, `${target} ${fixed}`)
+        const kept = pairs.filter((one) => !/^(timestamp|created_at|from|to|where)/.test(one))
+        assert.includeMembers(fixed.split(/[?&]/), kept)
+      }),
+      { numRuns: runs(10_000) }
     )
   })
 

@@ -28,11 +28,11 @@ const filterOf = (expression: Expression): EventFilter | undefined => {
     pair.slice(0, 2).map(String).map(encodeURIComponent).join("=")
   )
   try {
-    const { conditions, values } = readTexts(
+    const { conditions, now, values } = readTexts(
       filterParameters,
       checkQuery(`/?${query.join("&")}`, table)
     )
-    return toFilter(values, conditions)
+    return toFilter(values, conditions, now)
   } catch (error) {
     if (error instanceof ApiError) return undefined
     throw error

@@ -25,15 +25,24 @@ import { treeOfCheckpoint } from "../../../src/domain/chain/Checkpoint.ts"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { type EventFilter, matches } from "../../../src/domain/events/EventFilter.ts"
 import { eraseEvent } from "../../../src/domain/events/HashChain.ts"
-import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
+import { SYSTEM_TENANT, sha256Hex } from "../../../src/domain/Identifiers.ts"
 import type { Command } from "../../../src/domain/records/Command.ts"
 import { decodeCommand, encodeCommand } from "../../../src/domain/records/CommandBytes.ts"
 import { noProgress } from "../../../src/domain/records/Progress.ts"
 import type { Receipt } from "../../../src/domain/records/Receipt.ts"
+import { partitionedTopics } from "../../../src/domain/records/Topics.ts"
+import { Placement } from "../../../src/domain/registry/Placement.ts"
 import { currentTime } from "../../../src/domain/Timestamp.ts"
 import { ExportAnswers } from "../../../src/http/exports/ExportAnswers.ts"
+import { ExportJobs } from "../../../src/http/exports/jobs/ExportJobs.ts"
+import { notFound } from "../../../src/http/messages/ApiError.ts"
 import { ApiSettings, type Settings } from "../../../src/http/messages/ApiSettings.ts"
 import { Readiness } from "../../../src/http/operations/Readiness.ts"
+import {
+  type ConsoleBundle,
+  ConsoleFiles,
+  ConsoleUnavailable
+} from "../../../src/ports/ConsoleFiles.ts"
 import { EventLog, type LogUnavailable } from "../../../src/ports/EventLog.ts"
 import {
   type EventListQuery,
@@ -46,14 +55,23 @@ import {
 import { SqlRefused, SqlStore } from "../../../src/ports/SqlStore.ts"
 import { layerKeys } from "../../../src/services/administration/Administration.ts"
 import { EventErasures } from "../../../src/services/administration/EventErasures.ts"
+import { KeyUses } from "../../../src/services/administration/KeyUses.ts"
+import { layerPartitionGrowth } from "../../../src/services/administration/PartitionGrowth.ts"
+import {
+  type QuarantinedBytes,
+  QuarantineTopic
+} from "../../../src/services/administration/QuarantineTopic.ts"
+import { layerSessions } from "../../../src/services/administration/Sessions.ts"
 import { layerShareLinks } from "../../../src/services/administration/ShareLinks.ts"
 import { layerSystemAuditLog } from "../../../src/services/administration/SystemAuditLog.ts"
+import { layerPrunedTrees } from "../../../src/services/checkpoints/PrunedTrees.ts"
 import {
   CommandLog,
   type CommandLogBusy,
   type CommandTooLarge
 } from "../../../src/services/commands/CommandLog.ts"
 import { makeRecentEvents, RecentEvents } from "../../../src/services/ingest/RecentEvents.ts"
+import { layerRetentions } from "../../../src/services/retention/Retentions.ts"
 import { SignedCheckpoints } from "../../../src/verify/SignedCheckpoints.ts"
 import { type Break, Verifier, type VerifyRequest } from "../../../src/verify/Verifier.ts"
 import { eventsIn } from "../../support/PackedEvents.ts"
@@ -79,6 +97,7 @@ const principals: Readonly<Record<string, Principal>> = {
 export const settings: Settings = {
   host: "127.0.0.1",
   port: 0,
+  hasConsole: true,
   publicUrl: undefined,
   corsOrigins: [],
   fastAccept: true,
@@ -96,6 +115,7 @@ export const settings: Settings = {
   failedKeysPerMinuteMax: 1_000,
   secret: Redacted.make(SECRET),
   serviceName: "alk",
+  requestLog: "all",
   topicRetentionMs: "forever"
 }
 
@@ -113,6 +133,17 @@ export class World {
   readonly decisions = new Map<string, Deferred.Deferred<Decision>>()
   readonly proofs = new ProofWorld()
   readonly traces = new TraceWorld()
+  /** Nobody works on partitions that were added. */
+  probesStuck = false
+  /** Where tenants are; partitions of each topic. */
+  readonly placement = new Placement(1)
+  counted = 1
+  /** What is on `alk.quarantine`. */
+  readonly quarantined: Array<QuarantinedBytes> = []
+  /** undefined: the admin routes are closed. */
+  adminToken: Redacted.Redacted | undefined = Redacted.make(ADMIN_TOKEN)
+  /** Ids of the keys that were used, each time. */
+  readonly used: Array<string> = []
   /** Who a key belongs to. */
   readonly principals = new Map(Object.entries(principals))
   readonly streams: Array<{ readonly filter: EventFilter; readonly after: number | undefined }> = []
@@ -136,6 +167,19 @@ export class World {
   ready = true
   /** Whoever asks whether it is ready waits for ever. */
   stuck = false
+  /** undefined: it can't be built. */
+  console: ConsoleBundle | undefined = {
+    entry: "main-A1.js",
+    styles: "main-B2.css",
+    preloads: ["chunk-C3.js"],
+    layoutWorker: "Layout-D4.js",
+    packWorker: "Pack-E5.js",
+    files: new Map([
+      ["main-A1.js", "run()"],
+      ["main-B2.css", "a {}"],
+      ["chunk-C3.js", "export const part = 1"]
+    ])
+  }
   /** How often somebody has asked. */
   asked = 0
   streamsMax = 100
@@ -240,7 +284,8 @@ const commandLog = (world: World) =>
         if (world.defect !== undefined) throw world.defect
         if (world.refuse !== undefined) return Effect.fail(world.refuse)
         world.commands.push(command)
-        if (!world.undecided) world.decide(command)
+        const isStuck = world.undecided || (world.probesStuck && command.kind === "probe")
+        if (!isStuck) world.decide(command)
         return Effect.void
       })
   })
@@ -410,6 +455,11 @@ const keysOf = (world: World) =>
       const keys = yield* Keys
       return Keys.of({
         ...keys,
+        known: (keyId) => {
+          const own = [...world.principals].find(([, principal]) => principal.keyId === keyId)
+          if (own === undefined) return keys.known(keyId)
+          return { principal: own[1], hash: sha256Hex(own[0]), expiresAt: undefined }
+        },
         authenticate: (token) =>
           world.principals.get(token) === undefined
             ? keys.authenticate(token)
@@ -417,9 +467,26 @@ const keysOf = (world: World) =>
       })
     })
   ).pipe(
-    Layer.provide(layerKeys({ adminToken: Redacted.make(ADMIN_TOKEN), bootstrapKeys: [] })),
-    Layer.provide(actsOf(world))
+    Layer.provide(layerKeys({ adminToken: world.adminToken, bootstrapKeys: [] })),
+    Layer.provide([actsOf(world), headsOf(world), usesOf(world)])
   )
+
+/** Where the chains end, as the world's sequencer has it. */
+const headsOf = (world: World) =>
+  Layer.succeed(Heads, {
+    head: (tenantId) => Effect.sync(() => world.state.heads.get(tenantId)),
+    traceHead: (tenantId) => Effect.sync(() => world.state.traceHeads.get(tenantId)),
+    written: () => Effect.succeed(Number.MAX_SAFE_INTEGER),
+    reached: ({ chain, tenantId }) =>
+      Effect.sync(() =>
+        (chain === "events" ? world.state.heads : world.state.traceHeads).get(tenantId)
+      ),
+    trees: Effect.sync(() => [...world.state.heads.keys()])
+  })
+
+/** Which keys were used; nothing is written. */
+const usesOf = (world: World) =>
+  Layer.succeed(KeyUses, { note: (keyId) => void world.used.push(keyId) })
 
 const verifierOf = (world: World) => {
   const verify: Verifier["Service"]["verify"] = Effect.fnUntraced(function* (request) {
@@ -467,7 +534,10 @@ const registryOf = (world: World) =>
   RegistryView.of({
     registry: () => world.state.registry,
     until: () => Effect.never,
-    caughtUp: Effect.void
+    caughtUp: Effect.sync(() => {
+      const partitions = world.state.registry.partitions()
+      if (partitions !== undefined) world.placement.take({ kind: "partitions", partitions })
+    })
   })
 
 /** Acts that the world's sequencer decides, and the registry that they change. */
@@ -483,9 +553,65 @@ const actsOf = (world: World) =>
 /** The real share links, over the registry of the world. */
 const shareLinksOf = (world: World) => layerShareLinks.pipe(Layer.provide(actsOf(world)))
 
+/** The real sessions, over the same. */
+const sessionsOf = (world: World) =>
+  layerSessions(settings.secret).pipe(Layer.provide([keysOf(world), actsOf(world), usesOf(world)]))
+
+const quarantineOf = (world: World) =>
+  QuarantineTopic.of({
+    all: Effect.sync(() => ({ commands: world.quarantined, left: 0 })),
+    find: (partition, commandOffset) =>
+      Effect.sync(() => world.quarantined.find(({ id }) => id === `${partition}-${commandOffset}`))
+  })
+
+const progressOf = (world: World) =>
+  Layer.succeed(ProjectionProgress, {
+    of: () => ({ ...noProgress(0), rebuilding: world.rebuilding }),
+    partition: (partition) => ({ ...noProgress(partition), rebuilding: world.rebuilding }),
+    awaitOffset: () => Effect.void
+  })
+
+/** The number of its partitions is all that grows. */
+const logOf = (world: World) =>
+  Layer.mock(EventLog, {
+    get partitions() {
+      return world.placement.partitions
+    },
+    bootstrap: "127.0.0.1:9092",
+    partitionOf: () => 0,
+    ends: (positions) => Effect.succeed(positions.map(() => 0)),
+    placement: Effect.sync(() => world.placement),
+    counts: Effect.sync(() => new Map(partitionedTopics.map((topic) => [topic, world.counted]))),
+    addPartitions: (to) =>
+      Effect.sync(() => {
+        world.counted = to
+      })
+  })
+
+/** The real growth, over the registry of the world. */
+const growthOf = (world: World) =>
+  layerPartitionGrowth("0.1.0").pipe(
+    Layer.provide([
+      actsOf(world),
+      logOf(world),
+      progressOf(world),
+      Layer.succeed(CommandLog, commandLog(world)),
+      Layer.succeed(Receipts, receiptsOf(world))
+    ])
+  )
+
+/** The real one, over the registry of the world. */
+const retentionsOf = (world: World) =>
+  layerRetentions("0.1.0").pipe(
+    Layer.provide([actsOf(world), keysOf(world), Layer.succeed(RegistryView, registryOf(world))])
+  )
+
 /** Every service that the server asks for, made of the world. */
 export const layerDoubles = (world: World, changed: Partial<Settings> = {}) =>
-  layerProofs(world.proofs, settings.secret).pipe(Layer.provideMerge(layerServices(world, changed)))
+  layerProofs(world.proofs, settings.secret).pipe(
+    Layer.provide(layerPrunedTrees),
+    Layer.provideMerge(layerServices(world, changed))
+  )
 
 const layerServices = (world: World, changed: Partial<Settings>) =>
   Layer.mergeAll(
@@ -497,16 +623,21 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
     Layer.succeed(RecentEvents, world.recent),
     layerTraces(world.traces),
     Layer.mock(EventErasures, {}),
+    actsOf(world),
+    Layer.succeed(QuarantineTopic, quarantineOf(world)),
+    sessionsOf(world),
     shareLinksOf(world),
     Layer.mock(ExportAnswers, {}),
+    Layer.mock(ExportJobs, {
+      get: () => notFound("export job"),
+      file: () => notFound("export job"),
+      remove: () => notFound("export job")
+    }),
     Layer.succeed(LiveFeed, feedOf(world)),
     keysOf(world),
-    Layer.mock(EventLog, {
-      partitions: 1,
-      bootstrap: "127.0.0.1:9092",
-      partitionOf: () => 0,
-      ends: (positions) => Effect.succeed(positions.map(() => 0))
-    }),
+    logOf(world),
+    growthOf(world),
+    retentionsOf(world),
     Layer.succeed(Verifier, verifierOf(world)),
     Layer.succeed(SignedCheckpoints, {
       newestAtOrBelow: (tenantId, size) => world.checkpoints.newestAtOrBelow(tenantId, size),
@@ -530,15 +661,14 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
         ),
       start: () => Effect.succeed({ isCut: false, offset: 0 })
     }),
-    Layer.succeed(Heads, {
-      head: (tenantId) => Effect.sync(() => world.state.heads.get(tenantId)),
-      traceHead: (tenantId) => Effect.sync(() => world.state.traceHeads.get(tenantId)),
-      trees: Effect.sync(() => [...world.state.heads.keys()])
-    }),
-    Layer.succeed(ProjectionProgress, {
-      of: () => ({ ...noProgress(0), rebuilding: world.rebuilding }),
-      partition: (partition) => ({ ...noProgress(partition), rebuilding: world.rebuilding }),
-      awaitOffset: () => Effect.void
+    headsOf(world),
+    progressOf(world),
+    Layer.succeed(ConsoleFiles, {
+      bundle: Effect.suspend(() =>
+        world.console === undefined
+          ? Effect.fail(new ConsoleUnavailable({ message: "no bundle" }))
+          : Effect.succeed(world.console)
+      )
     }),
     Layer.succeed(Readiness, {
       check: Effect.suspend(() => {

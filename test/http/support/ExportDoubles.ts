@@ -2,9 +2,13 @@
  * A test server with the real exports: the real pack over the chain of the world, a printer that
  * prints one line, and the acts that were put on record.
  */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Logger, References, Scope, Stream } from "effect"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
+import { layerExportFolder } from "../../../src/adapters/exports/ExportFolderFiles.ts"
 import { type CheckpointRecord, makeCheckpoint } from "../../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../../src/domain/chain/MerkleTree.ts"
 import {
@@ -16,7 +20,9 @@ import { TraceExport } from "../../../src/exports/pack/TraceExport.ts"
 import { AuditReports } from "../../../src/exports/report/AuditReports.ts"
 import type { ReportInput } from "../../../src/exports/report/Report.ts"
 import { layerExportAnswers } from "../../../src/http/exports/ExportAnswers.ts"
+import { layerExportMaker } from "../../../src/http/exports/ExportMaker.ts"
 import { layerExportSlots } from "../../../src/http/exports/ExportSlots.ts"
+import { layerExportJobs } from "../../../src/http/exports/jobs/ExportJobs.ts"
 import { StalledAfter } from "../../../src/http/messages/Transfer.ts"
 import { layerServer } from "../../../src/http/Server.ts"
 import { HttpListener } from "../../../src/http/server/HttpListener.ts"
@@ -56,6 +62,9 @@ export class ExportWorld {
   reportSettings = "as they come"
   /** Text of the newest checkpoint. */
   checkpoint: string | undefined
+  /** Of export jobs. */
+  jobs = { keptMs: 3_600_000, bytesMax: 1_048_576 }
+  freeBytesMin = 0
   readonly printed: Array<ReportInput> = []
   readonly acts: Array<SystemAct> = []
 }
@@ -174,13 +183,15 @@ const acts = (state: ExportWorld) =>
       })
   })
 
-/** A server with `exportsAtOnce` slots per tenant. */
+/** A server with `exportsAtOnce` slots per tenant; a folder that is given stays. */
 export const startExports = async (
   world: World,
   state: ExportWorld,
   exportsAtOnce?: number,
-  stalledMs = 60_000
+  stalledMs = 60_000,
+  keptFolder?: string
 ): Promise<TestApi> => {
+  const folder = keptFolder ?? mkdtempSync(join(tmpdir(), "alk-exports-"))
   const logs: Array<LogLine> = []
   const traceHeads = Layer.effect(
     Heads,
@@ -198,6 +209,7 @@ export const startExports = async (
     acts(state),
     layerArchive,
     layerExportSlots(exportsAtOnce),
+    layerExportFolder({ path: folder, freeBytesMin: state.freeBytesMin }),
     Layer.succeed(TraceExport, {
       executions: () => Stream.empty,
       spans: () => Stream.suspend(() => state.spans),
@@ -205,8 +217,16 @@ export const startExports = async (
       chain: () => Stream.empty
     })
   )
-  const answers = layerExportAnswers.pipe(Layer.provide(made), Layer.provide(doubles))
+  const answers = Layer.merge(layerExportAnswers, layerExportJobs(state.jobs)).pipe(
+    Layer.provide(layerExportMaker),
+    Layer.provide(made),
+    Layer.provide(doubles)
+  )
   const scope = await Effect.runPromise(Scope.make())
+  const cleared = Effect.sync(() => {
+    if (keptFolder === undefined) rmSync(folder, { recursive: true, force: true })
+  })
+  await Effect.runPromise(Scope.addFinalizer(scope, cleared))
   const layer = layerServer.pipe(
     Layer.provide(Layer.mergeAll(doubles, answers)),
     Layer.provide(Layer.succeed(StalledAfter, stalledMs)),

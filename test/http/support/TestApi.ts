@@ -91,13 +91,19 @@ export class TestApi {
     this.#scope = scope
   }
 
-  static async start(changed: Partial<Settings> = {}, world = new World()): Promise<TestApi> {
+  static async start(
+    changed: Partial<Settings> = {},
+    world = new World(),
+    /** What the whole process has, such as a tracer. */
+    around: Layer.Layer<never> = Layer.empty
+  ): Promise<TestApi> {
     const logs: Array<LogLine> = []
     const scope = await Effect.runPromise(Scope.make())
     const layer = layerServer.pipe(
       Layer.provide(layerDoubles(world, changed)),
       Layer.provide(Logger.layer([loggerTo(logs)])),
-      Layer.provide(Layer.succeed(References.MinimumLogLevel, "Debug"))
+      Layer.provide(Layer.succeed(References.MinimumLogLevel, "Debug")),
+      Layer.provide(around)
     )
     const built = await Effect.runPromise(Layer.buildWithScope(layer, scope))
     return new TestApi(world, Context.get(built, HttpListener), logs, scope)

@@ -18,6 +18,7 @@ import { StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { type ExecutionPageQuery, TraceStore } from "../../../src/ports/TraceStore.ts"
 import { TraceVerifier } from "../../../src/verify/TraceVerifier.ts"
 import { foldedReads } from "../../support/FoldedStore.ts"
+import { hasAsked, summaryOfFacts } from "../../support/Summaries.ts"
 
 /** What the store of the test holds, by chain sequence and tenant. */
 export class TraceWorld {
@@ -64,7 +65,7 @@ const bodies = (facts: ReadonlyArray<TraceFact>): ReadonlyArray<string> =>
   facts.map((fact) => JSON.stringify(fact))
 
 const page = (world: TraceWorld, query: ExecutionPageQuery) => {
-  const { agentId, from = "", hasError, limit, offset, status, tenantId, to = "9" } = query
+  const { from = "", hasError, limit, offset, status, tenantId, to = "9" } = query
   const { minDurationMicros = -1, order = "desc", sort = "started_at" } = query
   const ids = [...new Set(world.of(tenantId).map(({ execution_id }) => execution_id))]
   const found = ids
@@ -76,30 +77,42 @@ const page = (world: TraceWorld, query: ExecutionPageQuery) => {
       const errors = world
         .of(tenantId, id)
         .filter((fact) => fact.type === "span.ended" && fact.status === "FAILED").length
-      return { facts, execution, duration, errors }
+      const all = world.of(tenantId, id)
+      return { facts, execution, duration, errors, all, summary: summaryOfFacts(all) }
     })
-    .filter(
-      ({ duration, errors, execution: { agent_id, started_at, status: now } }) =>
-        (status === undefined || status === now)
-        && (agentId === undefined || agentId === agent_id)
+    .filter(({ all, duration, errors, execution }) => {
+      const { started_at, status: now } = execution
+      return (
+        (status === undefined || status.includes(now))
+        && hasAsked(query, execution, all)
         && started_at >= from
         && started_at <= to
         && (hasError === undefined || hasError === (now === "FAILED" || errors > 0))
         && duration >= minDurationMicros
-    )
+      )
+    })
     .sort((left, right) => {
-      const key = ({ duration, errors, execution }: typeof left) =>
-        sort === "duration" ? duration : sort === "errors" ? errors : microsOf(execution.started_at)
-      const running = ({ duration }: typeof left) => (sort === "duration" && duration < 0 ? 1 : 0)
+      const key = ({ duration, errors, execution, summary }: typeof left) =>
+        ({
+          duration,
+          errors,
+          started_at: microsOf(execution.started_at),
+          tokens: (summary.input_tokens ?? 0) + (summary.output_tokens ?? 0),
+          cost: summary.cost ?? 0
+        })[sort]
+      const hasNone = ({ duration, summary }: typeof left) =>
+        (sort === "duration" && duration < 0) || (sort === "cost" && summary.cost === undefined)
       return (
-        running(left) - running(right)
+        Number(hasNone(left)) - Number(hasNone(right))
         || (order === "asc" ? 1 : -1) * (key(left) - key(right))
         || (left.execution.id < right.execution.id ? -1 : 1)
       )
     })
   return {
     executions: Stream.fromIterable(
-      found.slice(offset, offset + limit).map(({ facts }) => [bodies(facts)])
+      found
+        .slice(offset, offset + limit)
+        .map(({ facts, summary }) => [{ facts: bodies(facts), summary }])
     ).pipe(Stream.rechunk(1)),
     isLarge: world.pageIsLarge,
     total: found.length
@@ -170,6 +183,16 @@ export const traceStoreOf = (world: TraceWorld) => {
       world.eventsBreak && after !== undefined
         ? Effect.fail(new StoreUnavailable({ operation: "test", cause: new Error("down") }))
         : folded.spanEvents(tenantId, of, after, bounds),
+    summaries: (tenantId, ids) =>
+      guarded(
+        () =>
+          new Map(
+            ids.flatMap((id) => {
+              const facts = world.of(tenantId, id)
+              return facts.length === 0 ? [] : [[id, summaryOfFacts(facts)] as const]
+            })
+          )
+      ),
     page: (query) => guarded(() => page(world, query))
   })
 }

@@ -3,11 +3,8 @@ import { createHash } from "node:crypto"
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
-import {
-  type JsonObject,
-  type JsonValue,
-  NESTING_MAX
-} from "../../../src/domain/json/StrictJson.ts"
+import type { JsonObject, JsonValue } from "../../../src/domain/json/Json.ts"
+import { NESTING_MAX } from "../../../src/domain/json/StrictJson.ts"
 import {
   PAYLOAD_VALUE_BYTES_MAX,
   type PayloadChunk,

@@ -16,7 +16,7 @@ import {
   linkHash
 } from "../../../src/domain/events/HashChain.ts"
 import { canonicalize, quote } from "../../../src/domain/json/CanonicalJson.ts"
-import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
 
 /** What a client may send; everything has a default. */
 export interface Fields {

@@ -36,7 +36,7 @@ export const layerLog = (world: LogWorld) =>
       checkpoint: () => Effect.succeed(undefined),
       start: () => Effect.succeed({ isCut: false, offset: 0 })
     }),
-    Layer.succeed(Heads, {
+    Layer.mock(Heads, {
       head: (tenantId) => Effect.sync(() => world.heads.get(tenantId)),
       traceHead: () => Effect.succeed(undefined),
       trees: Effect.sync(() => [...world.heads.keys()])

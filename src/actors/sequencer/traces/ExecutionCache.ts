@@ -4,7 +4,7 @@
  * Follows `alk.progress` of its partition, because only what is visible there may be evicted.
  */
 import { Effect, Option } from "effect"
-import { noProgress, type Progress, readProgress } from "../../../domain/records/Progress.ts"
+import { noProgress, type Progress, progressIn } from "../../../domain/records/Progress.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import { nowMicros } from "../../../domain/Timestamp.ts"
 import type {
@@ -168,10 +168,11 @@ export class ExecutionCache {
       const offset = Math.max(start, this.#next ?? start)
       if (offset >= end) return Effect.void
       const position = { topic: "progress" as const, partition, offset }
-      return scanEach(this.#reader, position, end, ({ value }) => {
-        if (value === null) return
-        this.#progress = readProgress(partition, value)
-        this.#rebuilt ||= this.#progress.rebuilding
+      return scanEach(this.#reader, position, end, (record) => {
+        const progress = progressIn(partition, record)
+        if (progress === undefined) return
+        this.#progress = progress
+        this.#rebuilt ||= progress.rebuilding
       }).pipe(
         Effect.andThen(
           Effect.sync(() => {

@@ -145,6 +145,21 @@ export class OtlpSpans {
     }
   }
 
+  /** A root that is refused would leave its execution running for ever: it ends as the root did. */
+  endRefused(): void {
+    for (const { operation, refusal } of this.#recordings) {
+      const { endedAt, executionId, parentSpanId, status } = operation
+      if (refusal === undefined || parentSpanId !== undefined || endedAt === undefined) continue
+      const entry = this.#command.execution(executionId)
+      if (entry?.header.status !== "RUNNING" || entry.header.provisional !== true) continue
+      this.#command.record(entry, {
+        type: "execution.ended",
+        status,
+        ended_at: laterOf(endedAt, entry.header.started_at)
+      })
+    }
+  }
+
   *decisions(): Generator<readonly [RecordOtlpSpan, TraceDecision]> {
     for (const { hasNews, operation, refusal } of this.#recordings) {
       const { executionId, spanId } = operation

@@ -1,7 +1,8 @@
 /**
  * Merkle trees over what is stored. Subtrees of 2^8, 2^16 and 2^24 leaves are kept in a table of
  * their own, so that a proof reads a few hundred rows whatever the size of the tree; they are
- * computed by ClickHouse when they are first needed. Believes what it reads.
+ * computed by ClickHouse when they are first needed. Where the first leaves were pruned, what is
+ * over them is not asked for. Believes what it reads.
  */
 import { Effect, Layer, Semaphore } from "effect"
 import type { TreeNode } from "../../../domain/chain/MerkleTree.ts"
@@ -122,16 +123,22 @@ const knownHashes = (texts: ReadonlyArray<string | undefined>): ReadonlyArray<st
   return known
 }
 
+/** The first node of a level that is over none of the pruned leaves, `base` of them. */
+const firstNode = (level: number, base: number): number => Math.ceil(base / 2 ** level)
+
 const toGroups = (
   { end, first, level }: GroupRange,
   rows: ReadonlyArray<NodeRow>,
-  put: (level: GroupLevel, group: number, hashes: ReadonlyArray<string>) => void
+  base: number,
+  put: (level: GroupLevel, group: number, hashes: ReadonlyArray<string>, start: number) => void
 ): void => {
+  const from = firstNode(level, base)
   const texts = textsOf(rows, first * CHILDREN, (end - first) * CHILDREN)
   for (let group = first; group < end; group++) {
     const start = (group - first) * CHILDREN
-    const hashes = knownHashes(texts.slice(start, start + CHILDREN))
-    if (hashes.length > 0) put(level, group, hashes)
+    const pruned = Math.min(CHILDREN, Math.max(0, from - group * CHILDREN))
+    const hashes = knownHashes(texts.slice(start + pruned, start + CHILDREN))
+    if (hashes.length > 0) put(level, group, hashes, pruned)
   }
 }
 
@@ -144,17 +151,34 @@ const unbuildable = (level: number, index: number): TreeUnbuildable => {
 const computeNodes = (store: StoreClient, tables: TreeTables, range: NodeRange) =>
   store.read("computeHashTree", (bind) => computedNodes(tables, range, bind), toNodeRow)
 
-/** Up to where the nodes of each kept level are there without a gap. */
-const keptUpTo = (store: StoreClient, tables: TreeTables, tree: string) =>
+/** Up to where the nodes of each kept level are there without a gap, from its first one on. */
+const keptUpTo = (store: StoreClient, tables: TreeTables, tree: string, base: number) =>
   store
     .read(
       "hashTree",
-      (bind) =>
-        "SELECT level, if(uniqExact(node_index) = max(node_index) + 1, max(node_index) + 1, 0)"
-        + ` FROM ${tables.nodes} WHERE tree = ${bind.string(tree)} GROUP BY level`,
-      (row) => [row.uint8(), row.uint64()] as const
+      (bind) => {
+        const wanted = keptLevels.map(
+          (level) => `level = ${level} AND node_index >= ${bind.integer(firstNode(level, base))}`
+        )
+        return (
+          "SELECT level, uniqExact(node_index), max(node_index) + 1"
+          + ` FROM ${tables.nodes} WHERE tree = ${bind.string(tree)}`
+          + ` AND (${wanted.join(" OR ")}) GROUP BY level`
+        )
+      },
+      (row) => ({ level: row.uint8(), count: row.uint64(), end: row.uint64() })
     )
-    .pipe(Effect.map((levels) => new Map(levels)))
+    .pipe(
+      Effect.map(
+        (levels) =>
+          new Map(
+            levels.map(({ count, end, level }) => {
+              const first = firstNode(level, base)
+              return [level, end - first === count ? end : first] as const
+            })
+          )
+      )
+    )
 
 const keep = (
   store: StoreClient,
@@ -174,11 +198,12 @@ const keep = (
 
 /** Computes and keeps what is missing of the nodes that are needed of each level. */
 const makeFill = (store: StoreClient, tables: TreeTables) =>
-  Effect.fnUntraced(function* (tree: string, needed: ReadonlyMap<number, number>) {
-    const kept = yield* keptUpTo(store, tables, tree)
+  Effect.fnUntraced(function* (tree: string, base: number, needed: ReadonlyMap<number, number>) {
+    const kept = yield* keptUpTo(store, tables, tree, base)
     for (const level of keptLevels) {
       const end = needed.get(level) ?? 0
-      for (let first = kept.get(level) ?? 0; first < end; first += COMPUTED_NODES_MAX) {
+      const from = kept.get(level) ?? firstNode(level, base)
+      for (let first = from; first < end; first += COMPUTED_NODES_MAX) {
         const range = { tree, level, first, end: Math.min(end, first + COMPUTED_NODES_MAX) }
         const nodes = yield* computeNodes(store, tables, range)
         const gap = nodes.findIndex(({ index }, place) => index !== first + place)
@@ -200,13 +225,19 @@ const make = Effect.gen(function* () {
   const oneAtATime = (yield* Semaphore.make(1)).withPermits(1)
 
   /** Reads what is not known of the slices; comes back with what the store doesn't hold either. */
-  const load = Effect.fnUntraced(function* (tree: string, slices: ReadonlyArray<GroupSlice>) {
+  const load = Effect.fnUntraced(function* (
+    tree: string,
+    base: number,
+    slices: ReadonlyArray<GroupSlice>
+  ) {
     const unknown = slices.filter((slice) => !groups.has(tree, slice))
     yield* Effect.forEach(
       groupRanges(unknown),
       (range) =>
         Effect.map(readRange(store, tables, tree, range), (rows) =>
-          toGroups(range, rows, (level, group, hashes) => groups.put(tree, level, group, hashes))
+          toGroups(range, rows, base, (level, group, hashes, start) =>
+            groups.put(tree, level, group, hashes, start)
+          )
         ),
       { concurrency: 2 }
     )
@@ -215,13 +246,14 @@ const make = Effect.gen(function* () {
 
   const nodes = Effect.fn("HashTree.nodes")(function* (
     tree: string,
-    wanted: ReadonlyArray<TreeNode>
+    wanted: ReadonlyArray<TreeNode>,
+    base = 0
   ): Effect.fn.Return<StoredTree, StoreUnavailable | TreeUnbuildable> {
     const slices = wanted.flatMap(({ index, level }) => slicesOf(level, index))
-    let [missing] = yield* load(tree, slices)
+    let [missing] = yield* load(tree, base, slices)
     if (missing !== undefined && missing.level > 0) {
-      yield* oneAtATime(fill(tree, nodesNeeded(slices)))
-      const left = yield* load(tree, slices)
+      yield* oneAtATime(fill(tree, base, nodesNeeded(slices)))
+      const left = yield* load(tree, base, slices)
       missing = left[0]
     }
     if (missing !== undefined) {

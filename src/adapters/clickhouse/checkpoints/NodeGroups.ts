@@ -38,34 +38,55 @@ export const slicesOf = (level: number, index: number): ReadonlyArray<GroupSlice
   return slices
 }
 
-/** Some siblings from the first of their group on, and every complete subtree above them. */
+/** Nodes side by side; `first` is the place of the first one on their level of the group. */
+interface Siblings {
+  readonly first: number
+  readonly nodes: Buffer
+}
+
+/** The complete subtrees over pairs of siblings. */
+const parentsOf = ({ first, nodes }: Siblings): Siblings => {
+  const parents: Array<Buffer> = []
+  // One whose left sibling is not known has no known parent.
+  for (let at = (first % 2) * HASH_BYTES; at + 2 * HASH_BYTES <= nodes.length; ) {
+    const middle = at + HASH_BYTES
+    const end = middle + HASH_BYTES
+    parents.push(nodeHash(nodes.subarray(at, middle), nodes.subarray(middle, end)))
+    at = end
+  }
+  return { first: Math.ceil(first / 2), nodes: Buffer.concat(parents) }
+}
+
+/** Some siblings of a group side by side, and every complete subtree above them. */
 class Group {
+  /** Place of the first one in the group: those before were pruned. */
+  readonly start: number
   /** Hashes as they are in the store, 64 hex digits each: of the events on level 0. */
   readonly hashes: ReadonlyArray<string>
-  /** Nodes side by side in one buffer, by their level within the group. */
-  readonly #levels: ReadonlyArray<Buffer>
+  /** By their level within the group. */
+  readonly #levels: ReadonlyArray<Siblings>
 
-  constructor(level: GroupLevel, hashes: ReadonlyArray<string>) {
+  constructor(level: GroupLevel, hashes: ReadonlyArray<string>, start: number) {
+    this.start = start
     this.hashes = hashes
     const toNode = (hash: string) => (level === 0 ? leafHash(hash) : Buffer.from(hash, "hex"))
-    const levels = [Buffer.concat(hashes.map(toNode))]
-    for (let below = levels[0]!; below.length >= 2 * HASH_BYTES; below = levels.at(-1)!) {
-      const parents: Array<Buffer> = []
-      for (let at = 0; at + 2 * HASH_BYTES <= below.length; at += 2 * HASH_BYTES) {
-        const middle = at + HASH_BYTES
-        parents.push(
-          nodeHash(below.subarray(at, middle), below.subarray(middle, middle + HASH_BYTES))
-        )
-      }
-      levels.push(Buffer.concat(parents))
+    const levels: Array<Siblings> = [{ first: start, nodes: Buffer.concat(hashes.map(toNode)) }]
+    for (let below = levels[0]!; below.nodes.length >= 2 * HASH_BYTES; below = levels.at(-1)!) {
+      levels.push(parentsOf(below))
     }
     this.#levels = levels
   }
 
+  /** The place after the last one. */
+  get end(): number {
+    return this.start + this.hashes.length
+  }
+
   /** The node on a level of the group; `place` counts from the group's first one there. */
   node(level: number, place: number): Buffer | undefined {
-    const node = this.#levels[level]?.subarray(place * HASH_BYTES, (place + 1) * HASH_BYTES)
-    return node?.length === HASH_BYTES ? node : undefined
+    const { first, nodes } = this.#levels[level] ?? { first: 0, nodes: Buffer.alloc(0) }
+    const at = (place - first) * HASH_BYTES
+    return at >= 0 && at < nodes.length ? nodes.subarray(at, at + HASH_BYTES) : undefined
   }
 }
 
@@ -75,9 +96,12 @@ const keyOf = (tree: string, { group, level }: Pick<GroupSlice, "group" | "level
 export class NodeGroups {
   readonly #groups = new BoundedMap<Group>(GROUPS_MAX)
 
-  /** The first node of the group that is not known, or the one after it if all are. */
+  /** The first node of the group that is not known and that the slice needs, or one after it. */
   knownUpTo(tree: string, slice: GroupSlice): number {
-    return slice.group * CHILDREN + (this.#use(keyOf(tree, slice))?.hashes.length ?? 0)
+    const known = this.#use(keyOf(tree, slice))
+    const first = slice.group * CHILDREN
+    if (known === undefined) return first
+    return slice.first < first + known.start ? slice.first : first + known.end
   }
 
   /** True if all of the slice is known. */
@@ -85,9 +109,15 @@ export class NodeGroups {
     return this.knownUpTo(tree, slice) >= slice.end
   }
 
-  /** `hashes`: as many of the group as are known, from its first one on. */
-  put(tree: string, level: GroupLevel, group: number, hashes: ReadonlyArray<string>): void {
-    this.#groups.set(keyOf(tree, { level, group }), new Group(level, hashes))
+  /** `hashes`: as many of the group as are known, from the place `start` on. */
+  put(
+    tree: string,
+    level: GroupLevel,
+    group: number,
+    hashes: ReadonlyArray<string>,
+    start = 0
+  ): void {
+    this.#groups.set(keyOf(tree, { level, group }), new Group(level, hashes, start))
   }
 
   forget(tree: string): void {
@@ -125,7 +155,8 @@ class GroupSnapshot {
   /** The `hash` of the event of a leaf, 64 hex digits. */
   eventHash(index: number): string {
     const group = Math.floor(index / CHILDREN)
-    const hash = this.#groups.get(`0/${group}`)?.hashes[index - group * CHILDREN]
+    const known = this.#groups.get(`0/${group}`)
+    const hash = known?.hashes[index - group * CHILDREN - known.start]
     if (hash === undefined) throw new RangeError(`event ${index + 1} is not known`)
     return hash
   }

@@ -10,6 +10,7 @@ import { openFailure, prepareFolder, StoreFolderUnusable } from "./ChdbFolder.ts
 import { loadChdb, StoreEngineMissing } from "./ChdbLibrary.ts"
 import { bindLiterals } from "./LiteralParameters.ts"
 import { closeStandardInput, StandardInputOpen } from "./NullInput.ts"
+import { isRead } from "./StatementGuard.ts"
 
 type Chdb = typeof import("chdb/connection")
 type ChdbConnection = ReturnType<Chdb["createChdbConnection"]>
@@ -164,10 +165,6 @@ const INSERT_NATIVE =
   /^\s*(INSERT INTO [\w.]+ \([\w, ]+\) SELECT .+ FROM) input\('((?:[^'\\]|\\.)*)'\) FORMAT Native\s*$/
 /** Rows on their way into the engine; what a killed process has left is written over. */
 const NATIVE_FILE = "alk-insert.native"
-const READ = /^[\s(]*(SELECT|WITH|EXISTS|SHOW|DESCRIBE|EXPLAIN)\b/i
-
-/** True for statements that change nothing. */
-export const isRead = (sql: string): boolean => READ.test(sql)
 
 type Setting = readonly [name: string, value: string | number | boolean]
 

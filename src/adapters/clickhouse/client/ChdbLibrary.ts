@@ -30,7 +30,7 @@ const missing = ({ arch, platform }: Platform, reason: string, cause?: unknown) 
   new StoreEngineMissing({
     message:
       `ClickHouse can't run inside this process on ${platform}-${arch} (${reason}):`
-      + " set CLICKHOUSE_URL to a ClickHouse server; docs/platforms.md says how",
+      + " set CLICKHOUSE_URL to a ClickHouse server; docs/operate.md says how",
     ...defined({ cause })
   })
 

@@ -21,15 +21,18 @@ export const chunkEnd = (
   + ` WHERE ${condition} ORDER BY ${sequence} LIMIT ${CHUNK_ROWS_MAX}))`
   + ` WHERE bytes_before < ${CHUNK_BYTES_MAX}`
 
-/** Chunks, each of what follows the last row of the one before it, until there are no more rows. */
+/**
+ * Chunks, each of what follows the last row of the one before it, until there are no more rows, or
+ * a row is known to be the last.
+ */
 export const inChunks = <Row, E>(
-  chunkAfter: (last: Row | undefined) => Effect.Effect<ReadonlyArray<Row>, E>
+  chunkAfter: (last: Row | undefined) => Effect.Effect<ReadonlyArray<Row>, E>,
+  isLast: (row: Row) => boolean = () => false
 ): Stream.Stream<ReadonlyArray<Row>, E> =>
   Stream.paginate(undefined as Row | undefined, (last) =>
     Effect.map(chunkAfter(last), (chunk) => {
-      const next = chunk.at(-1)
-      return next === undefined
-        ? ([[], Option.none<Row | undefined>()] as const)
-        : ([[chunk], Option.some<Row | undefined>(next)] as const)
+      const end = chunk.at(-1)
+      const next = end === undefined || isLast(end) ? Option.none() : Option.some(end)
+      return [end === undefined ? [] : [chunk], next as Option.Option<Row | undefined>] as const
     })
   )

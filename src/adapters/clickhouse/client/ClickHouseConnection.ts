@@ -2,6 +2,7 @@
  * The one client of the query store, for a ClickHouse server or cluster by URL, or for the engine
  * inside this process. Its users see no difference. Knows no table.
  */
+import { rootCertificates } from "node:tls"
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client"
 import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
 import { ChdbEngine } from "./ChdbEngine.ts"
@@ -24,9 +25,9 @@ export interface ServerSettings extends StorePlace {
   readonly url: string
   readonly username?: string
   readonly password?: Redacted.Redacted
-  /** PEM. Needed only where the certificate of an https URL is not signed by a known authority. */
+  /** PEM, for an https URL: without an authority those that Node knows are trusted. */
   readonly tls?: {
-    readonly ca: Buffer
+    readonly ca?: Buffer
     readonly certificate?: Buffer
     readonly key?: Buffer
   }
@@ -70,6 +71,14 @@ const check = ({ cluster, database }: StorePlace): ClickHouseSettingsInvalid | u
   return undefined
 }
 
+/** The client wants an authority wherever it is told anything of TLS. */
+const tlsOf = ({ ca, certificate, key }: NonNullable<ServerSettings["tls"]>) => {
+  const ca_cert = ca ?? Buffer.from(rootCertificates.join("\n"))
+  return certificate === undefined || key === undefined
+    ? { ca_cert }
+    : { ca_cert, cert: certificate, key }
+}
+
 const serverClient = (settings: ServerSettings): ClickHouseClient =>
   createClient({
     url: settings.url,
@@ -81,14 +90,7 @@ const serverClient = (settings: ServerSettings): ClickHouseClient =>
     keep_alive: { enabled: true, idle_socket_ttl: IDLE_SOCKET_MS },
     clickhouse_settings: SERVER_DEFAULTS,
     log: SILENT,
-    ...(settings.tls === undefined
-      ? {}
-      : {
-          tls:
-            settings.tls.certificate === undefined || settings.tls.key === undefined
-              ? { ca_cert: settings.tls.ca }
-              : { ca_cert: settings.tls.ca, cert: settings.tls.certificate, key: settings.tls.key }
-        })
+    ...(settings.tls === undefined ? {} : { tls: tlsOf(settings.tls) })
   })
 
 export class ClickHouseConnection extends Context.Service<

@@ -47,6 +47,12 @@ export class RowBinary {
     return high * UINT32 + low
   }
 
+  float64(): number {
+    const value = this.#bytes.readDoubleLE(this.#at)
+    this.#at += 8
+    return value
+  }
+
   /** Of seven bits a byte, the lowest first; the high bit says that more follow. */
   #length(): number {
     let length = 0

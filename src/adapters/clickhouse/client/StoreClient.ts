@@ -350,7 +350,7 @@ export class StoreClient {
   }
 
   /** A change of many statements. */
-  changeBy(operation: string, run: () => Promise<void>): StoreResult<void> {
+  changeBy<A>(operation: string, run: () => Promise<A>): StoreResult<A> {
     return this.#written(operation, CHANGE_SECONDS_MAX, attempt(operation, run))
   }
 
@@ -376,7 +376,7 @@ export class StoreClient {
    * A write that is given up may still happen: on a server for as long as it is allowed to take, in
    * this process at any later time. So here it is never given up.
    */
-  #written(operation: string, secondsMax: number, result: StoreResult<void>): StoreResult<void> {
+  #written<A>(operation: string, secondsMax: number, result: StoreResult<A>): StoreResult<A> {
     return this.#isEmbedded ? Effect.uninterruptible(result) : within(operation, secondsMax, result)
   }
 

@@ -13,11 +13,11 @@ import {
   type Answer,
   ChdbEngine,
   type Inserted,
-  isRead,
   type Settings,
   type Statement
 } from "./ChdbEngine.ts"
 import { summaryOf } from "./EmbeddedConnection.ts"
+import { isRead, refusalOf } from "./StatementGuard.ts"
 
 /** The port is taken, or this process may not listen on it. */
 export class StoreServerNotStarted extends Schema.TaggedError<StoreServerNotStarted>()(
@@ -152,6 +152,11 @@ const statementOf = (address: URLSearchParams, body: string, signal: AbortSignal
 
 const INSERT = /^\s*INSERT\s/i
 
+const refuseOutside = (sql: string): void => {
+  const reason = refusalOf(sql)
+  if (reason !== undefined) throw new Refused(403, 497, "ACCESS_DENIED", reason)
+}
+
 const ask = async (
   engine: ChdbEngine["Service"],
   request: http.IncomingMessage,
@@ -160,9 +165,11 @@ const ask = async (
 ): Promise<Answer | Inserted> => {
   const body = await bodyOf(request)
   if (INSERT.test(address.get("query") ?? "") && body.length > 0) {
+    refuseOutside(address.get("query")!)
     return engine.insert({ ...statementOf(address, "", signal), rows: body })
   }
   const statement = statementOf(address, body.toString("utf8"), signal)
+  refuseOutside(statement.sql)
   if (request.method !== "POST" && !isRead(statement.sql)) {
     throw new Refused(500, 164, "READONLY", "Only POST may change anything")
   }

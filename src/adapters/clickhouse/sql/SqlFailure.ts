@@ -45,7 +45,7 @@ const MESSAGE_LENGTH_MAX = 500
 
 /** Where a message goes on about the inside of the statement, the views among it. */
 const REST =
-  /(: (In scope|while executing|While processing|in query)|\. Expected one of|\. \(|\(version |Stack trace).*$/s
+  /([:.]? (in scope|while executing|while processing|in query)\b|\. Expected one of|\. \(|\(version |Stack trace).*$/is
 
 /** No memory is left for anybody. */
 const isOfAll = (code: string, message: string): boolean =>

@@ -1,7 +1,7 @@
 /**
  * A statement as ClickHouse writes it (`formatQuerySingleLine`): without comments, texts in single
- * quotes with backslashes, odd names in backticks. Which tables it names at its beginning, and where the
- * views go.
+ * quotes with backslashes, odd names in backticks. Which tables it names at its beginning, what in it
+ * has no place in the tree, and where the views go.
  */
 
 const TOKEN = /'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`|[A-Za-z_][A-Za-z0-9_]*|[()[\],]|[^\s]/gs
@@ -34,8 +34,8 @@ export const namedTables = (canonical: string): ReadonlyArray<string> => {
   return names
 }
 
-const nameOf = (token: string): string =>
-  token.startsWith("`") ? token.slice(1, -1).replace(/\\(.)/gs, "$1") : token
+/** Names with escapes are refused before, see `refusalOfNames`. */
+const nameOf = (token: string): string => (token.startsWith("`") ? token.slice(1, -1) : token)
 
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 
@@ -51,6 +51,38 @@ export const refusalOfNames = (canonical: string): string | undefined => {
   const odd = namedTables(canonical).find((name) => !PLAIN_NAME.test(name))
   return odd && `the name ${odd} behind WITH can't be used: letters, digits and _ can`
 }
+
+/**
+ * What is in the brackets of each `OVER (…)`, those inside of others too: `EXPLAIN AST` shows nothing
+ * of it.
+ */
+export const inlineWindows = (canonical: string): ReadonlyArray<string> => {
+  const tokens = [...canonical.matchAll(TOKEN)]
+  return tokens.flatMap(([token], at) => {
+    const open = tokens[at + 1]
+    if (token.toUpperCase() !== "OVER" || open?.[0] !== "(") return []
+    let depth = 0
+    const close = tokens.slice(at + 1).find(([next]) => {
+      depth += next === "(" ? 1 : next === ")" ? -1 : 0
+      return depth === 0
+    })
+    return close === undefined ? [] : [canonical.slice(open.index + 1, close.index)]
+  })
+}
+
+/** Names of what is called in a statement: between a function and its bracket is no space. */
+export const calledNames = (canonical: string): ReadonlyArray<string> => {
+  const tokens = [...canonical.matchAll(TOKEN)]
+  return tokens.flatMap(({ 0: token, index }, at) => {
+    const next = tokens[at + 1]
+    const isCall = next?.[0] === "(" && next.index === index + token.length
+    return isCall && /^[A-Za-z_`]/.test(token) ? [nameOf(token)] : []
+  })
+}
+
+/** How often a statement has the word SELECT, outside of texts and names. */
+export const selectsIn = (canonical: string): number =>
+  (canonical.match(TOKEN) ?? []).filter((token) => token === "SELECT").length
 
 /** True for a statement that views can stand before. */
 export const takesViews = (canonical: string): boolean =>

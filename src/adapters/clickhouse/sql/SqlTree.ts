@@ -3,6 +3,7 @@
  * SELECT over the views, with functions of a list, and nothing that this file doesn't know.
  */
 import { isAllowedFunction } from "../../../domain/sql/SqlFunctions.ts"
+import { calledNames, selectsIn } from "./SqlText.ts"
 
 /** One node, as a line of `EXPLAIN AST` says it. */
 interface Node {
@@ -52,8 +53,13 @@ const REFUSED: Readonly<Record<string, string>> = {
 /** What ClickHouse puts where a SELECT has no FROM: one row, with nothing in it. */
 const NO_TABLE = "system.one"
 
+/** What ClickHouse puts around a list or tuple of constants, and around NULL. */
+const CONSTANT = "_CAST"
+
 /** Functions whose second argument may be the name of a table. */
 const MEMBERSHIP = /^(global)?(not)?(null)?in(ignoreset)?$/i
+
+const unknownFunction = (name: string): string => `the function ${name} can't be used`
 
 const LINE = /^( *)(\S+)(?: (.*))?$/
 const CHILDREN = / ?\(children \d+\)$/
@@ -135,7 +141,7 @@ class Walk {
     const { depth, text } = this.#nodes[at]!
     const parent = this.#nodes.slice(0, at).findLast((node) => node.depth < depth)
     if (parent?.kind === "TableExpression") return `the table function ${text} can't be used`
-    if (!isAllowedFunction(text)) return `the function ${text} can't be used`
+    if (text !== CONSTANT && !isAllowedFunction(text)) return unknownFunction(text)
     if (!MEMBERSHIP.test(text)) return undefined
     const [list] = this.#childrenOf(at)
     const second = list === undefined ? undefined : this.#childrenOf(list)[1]
@@ -153,6 +159,28 @@ class Walk {
     }
     return children
   }
+}
+
+/** Windows of a statement as a statement whose tree shows them. */
+export const windowsStatement = (windows: ReadonlyArray<string>): string =>
+  `SELECT 1 WINDOW ${windows.map((window, at) => `w${at} AS (${window})`).join(", ")}`
+
+/**
+ * Why a statement is refused that has more than its trees show, should ClickHouse leave out another
+ * part than windows: any function that isn't known, and any SELECT that wasn't looked at. `trees` are
+ * those of the statement and of `windowsStatement`.
+ */
+export const refusalOfHidden = (
+  canonical: string,
+  trees: ReadonlyArray<ReadonlyArray<string>>
+): string | undefined => {
+  const unknown = calledNames(canonical).find((name) => !isAllowedFunction(name))
+  if (unknown !== undefined) return unknownFunction(unknown)
+  const nodes = trees.flat().filter((line) => nodeOf(line)?.kind === "SelectQuery")
+  const added = trees.length - 1
+  return nodes.length - added === selectsIn(canonical)
+    ? undefined
+    : "a subquery is in a place where none can be looked at"
 }
 
 /**

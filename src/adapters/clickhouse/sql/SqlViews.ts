@@ -6,6 +6,7 @@ import { type SqlColumn, type SqlTable, sqlTableNames } from "../../../domain/sq
 import { readable, withFloatDigits } from "../client/JsonColumns.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { isErased, literal } from "../events/EventText.ts"
+import { spanSummary } from "../traces/SummarySql.ts"
 import { Scope } from "../traces/TraceColumns.ts"
 
 const orNull = (condition: string, value: string): string => `if(${condition}, ${value}, NULL)`
@@ -110,6 +111,10 @@ const byEnd = (own: string, implied: string, running: string): string =>
 const impliedEnd = "greatest(x.ended, s.started)"
 const errorJson = rawOf("s.ended_body", "details", "error")
 
+const saidText = (name: string): string => orNull(`s.span_${name} != ''`, `s.span_${name}`)
+const saidNumber = (name: string, type: string): string =>
+  orNull(`s.span_${name} >= 0`, `to${type}(s.span_${name})`)
+
 const spans: Readonly<Record<SqlColumn<"spans">, string>> = {
   execution_id: "s.execution_id",
   span_id: "s.span_id",
@@ -124,6 +129,12 @@ const spans: Readonly<Record<SqlColumn<"spans">, string>> = {
   error:
     `multiIf(${errorJson} = '', NULL, startsWith(${errorJson}, '"'),`
     + ` toNullable(${textOf("s.ended_body", "details", "error")}), toNullable(${errorJson}))`,
+  model: saidText("model"),
+  input_tokens: saidNumber("input_tokens", "UInt64"),
+  output_tokens: saidNumber("output_tokens", "UInt64"),
+  cost: saidNumber("cost", "Float64"),
+  session_id: saidText("session_id"),
+  user_id: saidText("user_id"),
   metadata: mergedMetadata("s.started_body", "s.ended_body")
 }
 
@@ -165,11 +176,24 @@ const startAndEnd = (kind: "execution" | "span"): string => {
   ].join(", ")
 }
 
+/** Settings under which the views are right. */
+export const viewSettings = {
+  // A condition of the statement is never computed before the one on the tenant.
+  optimize_move_to_prewhere: 0,
+  query_plan_optimize_prewhere: 0,
+  // With patched columns, ClickHouse 26.7 gives wrong answers.
+  query_plan_direct_read_from_text_index: 0
+} as const
+
 /**
- * The `WITH` list for a tenant. The condition on the tenant is in PREWHERE, so no other expression is
- * ever computed on the row of another one.
+ * The SELECT that each view of a tenant is. The condition on the tenant is in PREWHERE, so no other
+ * expression is ever computed on the row of another one.
  */
-export const viewsOf = (store: StoreClient, tenantId: string, deduplicate: boolean): string => {
+export const viewSelects = (
+  store: Pick<StoreClient, "events" | "facts">,
+  tenantId: string,
+  deduplicate: boolean
+): ReadonlyArray<readonly [name: SqlTable, select: string]> => {
   // No parameter: a text in the statement may look like one.
   const tenant = `unhex('${Buffer.from(tenantId, "utf8").toString("hex")}')`
   const facts = (scope: number) =>
@@ -180,7 +204,7 @@ export const viewsOf = (store: StoreClient, tenantId: string, deduplicate: boole
     + ` max(type = 'execution.erased') AS is_erased`
     + ` ${facts(Scope.execution)} GROUP BY execution_id HAVING start_fact > 0) AS x`
   const groupedSpans =
-    `(SELECT execution_id, span_id, ${startAndEnd("span")}`
+    `(SELECT execution_id, span_id, ${startAndEnd("span")}, ${spanSummary.join(", ")}`
     + ` ${facts(Scope.span)} GROUP BY execution_id, span_id HAVING start_fact > 0) AS s`
   const sources: Readonly<Record<SqlTable, string>> = {
     events: `${store.events} AS e${deduplicate ? " FINAL" : ""} PREWHERE e.tenant_id = ${tenant}`,
@@ -189,7 +213,13 @@ export const viewsOf = (store: StoreClient, tenantId: string, deduplicate: boole
     trace_events:
       `${store.facts} AS t FINAL` + ` PREWHERE t.tenant_id = ${tenant} AND t.scope = ${Scope.event}`
   }
-  return sqlTableNames
-    .map((name) => `${name} AS (SELECT ${listed(name)} FROM ${sources[name]})`)
-    .join(", ")
+  return sqlTableNames.map(
+    (name) => [name, `SELECT ${listed(name)} FROM ${sources[name]}`] as const
+  )
 }
+
+/** The `WITH` list for a tenant. */
+export const viewsOf = (...of: Parameters<typeof viewSelects>): string =>
+  viewSelects(...of)
+    .map(([name, select]) => `${name} AS (${select})`)
+    .join(", ")

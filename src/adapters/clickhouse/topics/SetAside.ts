@@ -5,8 +5,15 @@
  */
 import { Effect } from "effect"
 import { StoreUnavailable } from "../../../ports/EventStore.ts"
-import type { Denied, DeniedRows, StoredRecord, TopicRows } from "../../../ports/TopicRows.ts"
+import type {
+  ComparedRecord,
+  Denied,
+  DeniedRows,
+  StoredRecord,
+  TopicRows
+} from "../../../ports/TopicRows.ts"
 import { sumBefore } from "../client/Chunks.ts"
+import type { disagreementOf } from "../client/JsonColumns.ts"
 import type { Parameters, Statement } from "../client/Parameters.ts"
 import type { RowBinary } from "../client/RowBinary.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
@@ -21,6 +28,8 @@ export interface MirrorTable {
   readonly detail: string
   /** The column with the stored bytes. */
   readonly text: "body" | "json"
+  /** Which of its columns differ from the bytes. */
+  readonly disagreement?: ReturnType<typeof disagreementOf>
   /**
    * The number that a tenant's rows have in its chain, where rows of one number replace each other.
    */
@@ -56,7 +65,7 @@ const offset = (expression: string): string => `least(${expression}, ${OFFSET_MA
 /** The condition for them. */
 export const deniedRows = (
   partition: number,
-  { confirmed, from }: Denied,
+  { below, confirmed, from }: Denied,
   bind: Parameters,
   text: MirrorTable["text"] = "body"
 ): string => {
@@ -64,6 +73,7 @@ export const deniedRows = (
   const at = bind.integer(from)
   return (
     `${bind.partition(partition)} AND kafka_offset >= ${at}`
+    + (below === undefined ? "" : ` AND kafka_offset < ${bind.integer(below)}`)
     + (kept === "" ? "" : ` AND NOT (kafka_offset = ${at} AND ${digestOf(text)} IN (${kept}))`)
   )
 }
@@ -188,8 +198,8 @@ const highestOf = (
   )
 
 const recordOf = (row: RowBinary): StoredRecord => {
-  const [at, digest, mayBeErased, body] = [row.uint64(), row.string(), row.uint8(), row.string()]
-  return { offset: at, digest, body: mayBeErased === 1 ? body : undefined }
+  const [at, digest, isShown, body] = [row.uint64(), row.string(), row.uint8(), row.string()]
+  return { offset: at, digest, body: isShown === 1 ? body : undefined }
 }
 
 const rowsOf = (
@@ -197,15 +207,41 @@ const rowsOf = (
   { table, text }: MirrorTable,
   partition: number,
   from: number,
-  below: number
+  below: number,
+  whole: boolean
 ) =>
   store.read(
     "compare",
     (bind) =>
-      `SELECT kafka_offset, ${digestOf(text)}, ${mayBeErased(text)} AS erased, if(erased, ${text}, '')`
+      `SELECT kafka_offset, ${digestOf(text)}, ${whole ? "1" : mayBeErased(text)} AS is_shown,`
+      + ` if(is_shown, ${text}, '')`
       + ` FROM ${table} WHERE ${bind.partition(partition)}`
       + ` AND kafka_offset >= ${bind.integer(from)} AND kafka_offset < ${bind.integer(below)}`,
     recordOf
+  )
+
+const comparedOf = (
+  store: StoreClient,
+  { disagreement, table, text }: MirrorTable,
+  partition: number,
+  from: number,
+  below: number,
+  tenantId: string | undefined
+) =>
+  store.read(
+    "compare",
+    (bind) => {
+      const temporaries = disagreement === undefined ? "" : `WITH ${disagreement.with} `
+      const isDisagreeing = disagreement === undefined ? "0" : `notEmpty(${disagreement.names})`
+      return (
+        `${temporaries}SELECT kafka_offset, ${digestOf(text)}, ${mayBeErased(text)} AS erased,`
+        + ` if(erased, ${text}, ''), ${isDisagreeing}`
+        + ` FROM ${table} WHERE ${bind.partition(partition)}`
+        + ` AND kafka_offset >= ${bind.integer(from)} AND kafka_offset < ${bind.integer(below)}`
+        + (tenantId === undefined ? "" : ` AND ${bind.tenant(tenantId)}`)
+      )
+    },
+    (row): ComparedRecord => ({ ...recordOf(row), isDisagreeing: row.uint8() === 1 })
   )
 
 /** The tables that hold the records of one topic. */
@@ -224,8 +260,10 @@ export const topicRows = (
       ofAll((table) => highestOf(store, table, partition, below)).pipe(
         Effect.map((found) => (found.length === 0 ? undefined : Math.max(...found)))
       ),
-    rows: (partition, from, below) =>
-      ofAll((table) => rowsOf(store, table, partition, from, below)),
+    rows: (partition, from, below, whole = false) =>
+      ofAll((table) => rowsOf(store, table, partition, from, below, whole)),
+    compare: (partition, from, below, tenantId) =>
+      ofAll((table) => comparedOf(store, table, partition, from, below, tenantId)),
     denied: (partition, what) => ofAll((table) => countOf(store, table, partition, what)),
     setAside: Effect.fn("TopicRows.setAside")(function* (partition, what) {
       for (const table of tables) {

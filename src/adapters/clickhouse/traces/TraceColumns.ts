@@ -9,6 +9,7 @@ import {
   type NamedExpression,
   temporariesOf
 } from "../client/JsonColumns.ts"
+import { summaryColumn, summaryTemporaries } from "./SummaryColumn.ts"
 
 /** The members of a stored fact that columns are made of. */
 const FIELDS = [
@@ -26,7 +27,9 @@ const FIELDS = [
   "chain_sequence UInt64",
   "prev_hash String",
   "hash String",
-  "erased_at String"
+  "erased_at String",
+  "span_type String",
+  "details Tuple(agent_name String)"
 ]
 
 /**
@@ -35,7 +38,7 @@ const FIELDS = [
  */
 export const Scope = { execution: 0, span: 1, event: 2, payload: 3 } as const
 
-export const temporaries = temporariesOf(FIELDS)
+export const temporaries = [...temporariesOf(FIELDS), ...summaryTemporaries]
 
 /** A column that is a member of the fact. */
 const column = (name: string): NamedExpression => [name, field(name)]
@@ -66,7 +69,8 @@ export const columns: ReadonlyArray<NamedExpression> = [
   [
     "payload_hash",
     "if(type = 'span.payload', JSONExtractString(body, 'details', 'payload', 'sha256'), '')"
-  ]
+  ],
+  summaryColumn
 ]
 
 /** For verification: `WITH …` list and the names of the columns that differ from the bytes. */

@@ -13,6 +13,7 @@ import type {
 } from "../../../ports/TraceStore.ts"
 import { chunkEnd, inChunks } from "../client/Chunks.ts"
 import type { Parameters, Statement } from "../client/Parameters.ts"
+import type { RowBinary } from "../client/RowBinary.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { pairSet, textSet } from "../client/TextSets.ts"
 import { insertRows } from "../topics/TopicTable.ts"
@@ -127,39 +128,67 @@ export const makeScan =
 
 /** Facts of spans that are looked at for a graph at a time. */
 const OUTLINES_AT_ONCE = 5_000
+/**
+ * Bytes up to which a fact is given whole: taking it apart in the statement costs three times as much
+ * as reading it.
+ */
+const WHOLE_BYTES_MAX = 4_096
+const IS_WHOLE = `length(body) <= ${WHOLE_BYTES_MAX}`
+
+/** Of a fact that is not whole, or an empty text. */
+const ifApart = (value: string): string => `if(${IS_WHOLE}, '', ${value})`
+
+const outlineOf = (row: RowBinary): SpanOutline => {
+  const [factNumber, isWhole, fact] = [row.uint64(), row.uint8() === 1, row.string()]
+  const details = { name: row.string(), error: row.string(), metadata: row.string() }
+  return isWhole ? { factNumber, fact } : { factNumber, fact, details }
+}
+
+/** No bulk read, which could wait behind an export: it is of bounded size, and a request needs it. */
+const outlineChunk = (
+  store: StoreClient,
+  ofSpans: Statement,
+  after: SpanOutline | undefined,
+  withMetadata: boolean
+) =>
+  store.read(
+    "outlines",
+    (bind): string => {
+      const beyond = `${ofSpans(bind)} AND fact_number > ${bind.integer(after?.factNumber ?? 0)}`
+      // Metadata can be all of a fact, the rest is small whatever the fact holds.
+      const last = withMetadata
+        ? chunkEnd(store.facts, "fact_number", beyond)
+        : `SELECT max(fact_number) FROM (SELECT fact_number FROM ${store.facts}`
+          + ` WHERE ${beyond} ORDER BY fact_number LIMIT ${OUTLINES_AT_ONCE})`
+      const metadata = withMetadata ? spanHints(bind) : "''"
+      return (
+        `SELECT fact_number, ${IS_WHOLE}, if(${IS_WHOLE}, body, ${WITHOUT_DETAILS}),`
+        + ` ${[SPAN_NAME, SPAN_ERROR, metadata].map(ifApart).join(", ")}`
+        + ` FROM ${store.facts} WHERE ${beyond} AND fact_number <= (${last}) ${IN_ORDER}`
+      )
+    },
+    outlineOf
+  )
 
 export const makeOutlines =
   (store: StoreClient): Store["outlines"] =>
-  (tenantId, executionId, withMetadata) =>
-    inChunks((after) =>
-      store.read(
-        "outlines",
-        (bind): string => {
-          const beyond =
-            ofExecution(tenantId, executionId, bind, `scope = ${Scope.span}`)
-            + ` AND fact_number > ${bind.integer(after?.factNumber ?? 0)}`
-          const reads = withMetadata()
-          // Metadata can be all of a fact, the rest is small whatever the fact holds.
-          const last = reads
-            ? chunkEnd(store.facts, "fact_number", beyond)
-            : `SELECT max(fact_number) FROM (SELECT fact_number FROM ${store.facts}`
-              + ` WHERE ${beyond} ORDER BY fact_number LIMIT ${OUTLINES_AT_ONCE})`
-          return (
-            `SELECT fact_number, ${WITHOUT_DETAILS}, ${SPAN_NAME}, ${SPAN_ERROR},`
-            + ` ${reads ? spanHints(bind) : "''"}`
-            + ` FROM ${store.facts} WHERE ${beyond} AND fact_number <= (${last}) ${IN_ORDER}`
-          )
-        },
-        (row): SpanOutline => ({
-          factNumber: row.uint64(),
-          fact: row.string(),
-          name: row.string(),
-          error: row.string(),
-          metadata: row.string()
-        }),
-        { isBulk: true }
+  (tenantId, executionId, withMetadata) => {
+    const ofSpans: Statement = (bind) =>
+      ofExecution(tenantId, executionId, bind, `scope = ${Scope.span}`)
+    const end = store.readOne(
+      "outlines",
+      (bind) => `SELECT max(fact_number) FROM ${store.facts} WHERE ${ofSpans(bind)}`,
+      (row) => row.uint64()
+    )
+    return Stream.unwrap(
+      Effect.map(end, (last) =>
+        inChunks(
+          (after: SpanOutline | undefined) => outlineChunk(store, ofSpans, after, withMetadata()),
+          ({ factNumber }) => factNumber >= last
+        )
       )
     )
+  }
 
 export const makeSpanCount =
   (store: StoreClient): Store["spanCount"] =>

@@ -17,6 +17,7 @@ import {
   sortKeys,
   startConditions
 } from "./ExecutionSql.ts"
+import { summariesOf } from "./SummarySql.ts"
 import { Scope } from "./TraceColumns.ts"
 import { newestBy, ofExecutions, STRUCTURE } from "./TraceSql.ts"
 
@@ -115,17 +116,20 @@ const countStarts = (store: StoreClient, tenantId: string, matches: Statement) =
     })
   )
 
-/** True if the started facts say all that is asked for. */
-const isOfStarts = ({
-  hasError,
-  minDurationMicros,
-  sort = "started_at",
-  status
-}: ExecutionFilter) =>
-  status === undefined
-  && hasError === undefined
-  && minDurationMicros === undefined
-  && sort === "started_at"
+/** What the started facts say all of. */
+const OF_STARTS: ReadonlySet<string> = new Set([
+  "tenantId",
+  "agentId",
+  "agentName",
+  "from",
+  "to",
+  "order",
+  "sort"
+] satisfies ReadonlyArray<keyof ExecutionFilter>)
+
+const isOfStarts = (filter: ExecutionFilter): boolean =>
+  (filter.sort ?? "started_at") === "started_at"
+  && Object.keys(filter).every((name) => OF_STARTS.has(name))
 
 /**
  * By the started facts alone, many times faster: right as long as each execution has one, as those
@@ -249,6 +253,20 @@ const factsOf = (
       })
     )
 
+/** The facts and the summary of each of these executions, asked for at the same time. */
+const listed = (store: StoreClient, part: Part, own: ReadonlyArray<string>) =>
+  Effect.all(
+    [
+      factsOf(store, part, own, { isBulk: own.length > UNMEASURED_MAX }),
+      summariesOf(store, part.tenantId, own)
+    ],
+    { concurrency: "unbounded" }
+  ).pipe(
+    Effect.map(([executions, summaries]) =>
+      executions.map(({ executionId, facts }) => ({ facts, summary: summaries.get(executionId) }))
+    )
+  )
+
 export const makePage = (store: StoreClient): Store["page"] =>
   Effect.fn("TraceStore.page")(function* ({ limit, offset, ...filter }, deduplicate) {
     const { tenantId } = filter
@@ -267,10 +285,7 @@ export const makePage = (store: StoreClient): Store["page"] =>
       total,
       isLarge: pieces.length > 1,
       executions: Stream.fromIterable(pieces).pipe(
-        Stream.mapEffect((own) =>
-          factsOf(store, part, own, { isBulk: own.length > UNMEASURED_MAX })
-        ),
-        Stream.map((executions) => executions.map(({ facts }) => facts))
+        Stream.mapEffect((own) => listed(store, part, own))
       )
     }
   })

@@ -10,6 +10,7 @@ import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { Deferred, Effect, type Scope } from "effect"
 import { Kafka, logLevel } from "kafkajs"
+import { repairKafkajs } from "../../kafka/protocol/Repairs.ts"
 import { childEnvironment } from "../Command.ts"
 import { anyFreePort, LOOPBACK } from "../FreePort.ts"
 import { identityOf } from "../ProcessIdentity.ts"
@@ -23,6 +24,7 @@ import {
 } from "./BrokerNotStarted.ts"
 import { endProcess, GRACE_SECONDS, writeRecord } from "./BrokerRecord.ts"
 import { brokerArguments, brokerPaths, serverProperties, writeSettings } from "./BrokerSettings.ts"
+import { type BrokerUsers, PROGRAM, signInOf } from "./BrokerUsers.ts"
 
 const launcher = fileURLToPath(new URL("broker.sh", import.meta.url))
 
@@ -44,6 +46,8 @@ export interface BrokerLaunch {
   readonly dataFolder: string
   readonly clusterId: string
   readonly port: number
+  /** undefined: everybody on this machine may do everything. */
+  readonly users: BrokerUsers | undefined
 }
 
 export interface BrokerProcess {
@@ -79,14 +83,16 @@ const announcedPid = (child: ChildProcess): Effect.Effect<number | undefined> =>
     output.once("close", () => resume(Effect.succeed(undefined)))
   })
 
-const describeCluster = async (port: number) => {
+const describeCluster = async ({ port, users }: BrokerLaunch) => {
+  repairKafkajs()
   const admin = new Kafka({
     clientId: "alk-embedded",
     brokers: [`${LOOPBACK}:${port}`],
     logLevel: logLevel.NOTHING,
     connectionTimeout: ANSWER_MILLISECONDS_MAX,
     requestTimeout: ANSWER_MILLISECONDS_MAX,
-    retry: { retries: 0 }
+    retry: { retries: 0 },
+    ...(users === undefined ? {} : { sasl: signInOf(users, PROGRAM) })
   }).admin()
   try {
     await admin.connect()
@@ -100,9 +106,9 @@ const describeCluster = async (port: number) => {
  * True once a broker serves requests and may lead partitions. The cluster has to be the one that
  * was formatted here: another alk may have been faster on this port.
  */
-const answers = (port: number, clusterId: string): Effect.Effect<boolean> =>
-  Effect.tryPromise(() => describeCluster(port)).pipe(
-    Effect.map((cluster) => cluster.clusterId === clusterId && cluster.brokers.length > 0),
+const answers = (launch: BrokerLaunch): Effect.Effect<boolean> =>
+  Effect.tryPromise(() => describeCluster(launch)).pipe(
+    Effect.map((cluster) => cluster.clusterId === launch.clusterId && cluster.brokers.length > 0),
     Effect.orElseSucceed(() => false)
   )
 
@@ -110,7 +116,7 @@ const readiness = (
   launch: BrokerLaunch,
   ended: Effect.Effect<BrokerNotStarted>
 ): Effect.Effect<void, BrokerNotStarted> =>
-  answers(launch.port, launch.clusterId).pipe(
+  answers(launch).pipe(
     Effect.flatMap((ready) =>
       ready ? Effect.succeed(true) : Effect.delay(Effect.succeed(false), ANSWER_POLL_MILLISECONDS)
     ),
@@ -154,7 +160,7 @@ export const startBroker = Effect.fn("BrokerProcess.start")(function* (
 ): Effect.fn.Return<BrokerProcess, BrokerNotStarted, Scope.Scope> {
   const { folder } = launch
   const controllerPort = yield* anyFreePort
-  const properties = serverProperties(launch.port, controllerPort)
+  const properties = serverProperties(launch.port, controllerPort, launch.users)
   const positions = yield* inFolder(folder, () => {
     writeSettings(folder, brokerPaths.properties, properties)
     return logPositions(folder)

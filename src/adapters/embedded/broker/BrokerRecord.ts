@@ -37,6 +37,12 @@ const readRecord = (folder: string): Option.Option<BrokerRecord> => {
     : Option.none()
 }
 
+/** The port of the broker that runs on this folder; undefined if none does. */
+export const readRunning = (folder: string, dataFolder: string): number | undefined => {
+  const record = Option.getOrUndefined(readRecord(folder))
+  return record?.dataFolder === dataFolder && isRunning(record.process) ? record.port : undefined
+}
+
 /** Waits until that very process is gone; false if it still runs after `seconds`. */
 const goneWithin = (identity: ProcessIdentity, seconds: number): Effect.Effect<boolean> =>
   Effect.sleep(POLL_MILLISECONDS).pipe(

@@ -7,6 +7,7 @@ import * as fs from "node:fs"
 import { join } from "node:path"
 import { MESSAGE_BYTES_MAX } from "../../../domain/records/Topics.ts"
 import { LOOPBACK } from "../FreePort.ts"
+import { type BrokerUsers, closedListeners } from "./BrokerUsers.ts"
 
 export const NODE_ID = 1
 
@@ -67,10 +68,18 @@ const roleProperties = (port: number, controllerPort: number) => ({
   "listener.security.protocol.map": "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT"
 })
 
-/** The broker's `server.properties`. Both ports are on the loopback address only. */
-export const serverProperties = (port: number, controllerPort: number): string =>
+/**
+ * The broker's `server.properties`. Both ports are on the loopback address only, and without `users`
+ * whoever reaches them may do everything.
+ */
+export const serverProperties = (
+  port: number,
+  controllerPort: number,
+  users: BrokerUsers | undefined
+): string =>
   lines({
     ...roleProperties(port, controllerPort),
+    ...(users === undefined ? {} : closedListeners(users)),
     "log.dirs": brokerPaths.data,
     "auto.create.topics.enable": false,
     "default.replication.factor": 1,
@@ -121,7 +130,9 @@ export const writeSettings = (folder: string, propertiesName: string, text: stri
   for (const name of [brokerPaths.temporary, brokerPaths.logs]) {
     fs.mkdirSync(join(folder, name), { recursive: true })
   }
-  fs.writeFileSync(join(folder, propertiesName), text)
+  // It holds passwords. One of an earlier version may have another mode.
+  fs.rmSync(join(folder, propertiesName), { force: true })
+  fs.writeFileSync(join(folder, propertiesName), text, { mode: 0o600 })
   fs.writeFileSync(join(folder, brokerPaths.logConfiguration), logConfiguration)
 }
 

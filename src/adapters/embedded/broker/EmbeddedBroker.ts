@@ -12,14 +12,22 @@ import {
   type Stream,
   SubscriptionRef
 } from "effect"
+import { RecordUnreadable } from "../../../domain/json/RecordFields.ts"
+import { componentRuns } from "../../Components.ts"
 import { DataFolder } from "../DataFolder.ts"
 import { freePortFrom, LOOPBACK, PORTS_TRIED_MAX } from "../FreePort.ts"
 import { formattedClusterId } from "./BrokerFormat.ts"
 import { type BrokerNotStarted, brokerNotStarted } from "./BrokerNotStarted.ts"
 import { type BrokerLaunch, startBroker } from "./BrokerProcess.ts"
 import { endOrphan } from "./BrokerRecord.ts"
+import { type BrokerUsers, brokerUsers } from "./BrokerUsers.ts"
 import { findJava, type JavaUnusable } from "./Java.ts"
-import { type KafkaJarsUnavailable, kafkaJars, type MavenMissing } from "./KafkaJars.ts"
+import {
+  KAFKA_VERSION,
+  type KafkaJarsUnavailable,
+  kafkaJars,
+  type MavenMissing
+} from "./KafkaJars.ts"
 
 export type BrokerState =
   | { readonly _tag: "Starting" }
@@ -30,6 +38,8 @@ export type BrokerState =
 export interface EmbeddedBrokerOptions {
   /** The wanted port; the next free one is taken if it is not free. */
   readonly port: number
+  /** Everybody on this machine may read and write every topic. */
+  readonly isOpen: boolean
   readonly cacheDir: string
   /** Gets a line for a person now and then while something takes long. */
   readonly report: (line: string) => void
@@ -117,11 +127,24 @@ const startSupervised = Effect.fnUntraced(function* (
   const first = yield* Deferred.make<void, BrokerNotStarted>()
   yield* Effect.forkScoped(supervise(launch, state, first))
   yield* Effect.raceFirst(Deferred.await(first), remind(report))
+  yield* componentRuns("kafka", KAFKA_VERSION)
 })
+
+const keptUsers = (folder: string): Effect.Effect<BrokerUsers, BrokerNotStarted> =>
+  Effect.try({
+    try: () => brokerUsers(folder),
+    catch: (cause) =>
+      brokerNotStarted(
+        cause instanceof RecordUnreadable ? "damaged" : "not_writable",
+        folder,
+        String(cause)
+      )
+  })
 
 const make = Effect.fn("EmbeddedBroker.make")(function* ({
   port: wanted,
   cacheDir,
+  isOpen,
   report
 }: EmbeddedBrokerOptions): Effect.fn.Return<
   EmbeddedBroker["Service"],
@@ -133,6 +156,7 @@ const make = Effect.fn("EmbeddedBroker.make")(function* ({
   const jars = yield* kafkaJars(cacheDir, report)
   yield* endOrphan(folder, dataFolder, report)
   const clusterId = yield* formattedClusterId(folder, java, jars)
+  const users = isOpen ? undefined : yield* keptUsers(folder)
   const state = yield* SubscriptionRef.make<BrokerState>({ _tag: "Starting" })
 
   const startOnFreePort = Effect.gen(function* () {
@@ -144,7 +168,7 @@ const make = Effect.fn("EmbeddedBroker.make")(function* ({
         `${wanted} and the next ${PORTS_TRIED_MAX - 1}`
       )
     }
-    const launch = { java, jars, folder, dataFolder, clusterId, port }
+    const launch = { java, jars, folder, dataFolder, clusterId, port, users }
     yield* startSupervised(launch, state, report)
     return port
   })
@@ -157,6 +181,7 @@ const make = Effect.fn("EmbeddedBroker.make")(function* ({
   )
   return {
     bootstrap: `${LOOPBACK}:${port}`,
+    users,
     state: SubscriptionRef.get(state),
     changes: SubscriptionRef.changes(state)
   }
@@ -167,6 +192,8 @@ export class EmbeddedBroker extends Context.Service<
   {
     /** host:port, for clients on this machine; the same for the life of the process. */
     readonly bootstrap: string
+    /** Who may sign in; undefined if everybody may do everything. */
+    readonly users: BrokerUsers | undefined
     readonly state: Effect.Effect<BrokerState>
     /** The state now and each one that follows. */
     readonly changes: Stream.Stream<BrokerState>

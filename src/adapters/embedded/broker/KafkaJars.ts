@@ -78,6 +78,11 @@ const isComplete = (folder: string): boolean => {
   }
 }
 
+const folderOf = (cacheDir: string): string => join(cacheDir, `kafka-${KAFKA_VERSION}`)
+
+/** True if no start has to fetch them any more. */
+export const hasKafkaJars = (cacheDir: string): boolean => isComplete(folderOf(cacheDir))
+
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
 
 const sizeUnits: Readonly<Record<string, number>> = { B: 1, kB: 1e3, MB: 1e6 }
@@ -221,7 +226,7 @@ export const kafkaJars = Effect.fn("KafkaJars.find")(function* (
   cacheDir: string,
   report: (line: string) => void
 ) {
-  const folder = join(cacheDir, `kafka-${KAFKA_VERSION}`)
+  const folder = folderOf(cacheDir)
   if (!isComplete(folder)) yield* fetchJars(cacheDir, folder, report)
   return folder
 })

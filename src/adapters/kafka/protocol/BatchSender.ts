@@ -3,7 +3,12 @@
  * outcome is unknown is sent again as it is, with its sequence number, which no other batch may
  * take: the broker would drop the other as a repetition. Knows nothing of the ends of transactions.
  */
-import { SEND_BYTES_MAX, SEND_RECORDS_MAX, topicName } from "../../../domain/records/Topics.ts"
+import {
+  type Compression,
+  SEND_BYTES_MAX,
+  SEND_RECORDS_MAX,
+  topicName
+} from "../../../domain/records/Topics.ts"
 import type { NewRecord, PackedRecords } from "../../../ports/EventLog.ts"
 import { errorOfCode, isRetriable, type RawCluster } from "./KafkaClient.ts"
 import { type PartitionBatch, type Produced, produceRequest } from "./ProduceRequest.ts"
@@ -24,6 +29,8 @@ const DUPLICATE_SEQUENCE_NUMBER = 46
 export interface PartitionRecords extends TopicPartition {
   readonly records: ReadonlyArray<NewRecord>
   readonly packed?: PackedRecords
+  /** Milliseconds since the epoch of the first and the latest of them; now unless it is said. */
+  readonly times?: { readonly first: number; readonly last: number }
 }
 
 export const countOf = ({ packed, records }: PartitionRecords): number =>
@@ -109,32 +116,41 @@ export const toRequests = (
 /** What the last attempt made of a batch. */
 type Attempt = { readonly baseOffset: number } | { readonly error: unknown }
 
+export interface SenderOptions {
+  /** Of the first batch to each partition; 0 unless it is said. */
+  readonly firstSequence?: number
+  /** By the name of a topic; zstd unless it is said. */
+  readonly compressionOf?: (topic: string) => Compression
+}
+
 export class BatchSender {
   readonly #cluster: RawCluster
   readonly #transactionalId: string | null
   readonly #identity: ProducerIdentity
   readonly #sequences = new Map<string, number>()
   readonly #firstSequence: number
+  readonly #compressionOf: (topic: string) => Compression
   readonly #known = new Set<string>()
 
   constructor(
     cluster: RawCluster,
     transactionalId: string | null,
     identity: ProducerIdentity,
-    firstSequence = 0
+    { compressionOf = () => "zstd", firstSequence = 0 }: SenderOptions = {}
   ) {
     this.#cluster = cluster
     this.#transactionalId = transactionalId
     this.#identity = identity
     this.#firstSequence = firstSequence
+    this.#compressionOf = compressionOf
   }
 
   /** Give each batch the next sequence numbers of its partition. What is sequenced must be sent. */
   async sequence(parts: ReadonlyArray<PartitionRecords>): Promise<ReadonlyArray<Sequenced>> {
-    const timestamp = Date.now()
+    const now = Date.now()
     return Promise.all(
       parts.map(async (part) => {
-        const { packed, partition, records, topic } = part
+        const { packed, partition, records, times = { first: now, last: now }, topic } = part
         const count = countOf(part)
         const key = keyOf(part)
         const sequence = this.#sequences.get(key) ?? this.#firstSequence
@@ -143,7 +159,9 @@ export class BatchSender {
           ...this.#identity,
           sequence,
           transactional: this.#transactionalId !== null,
-          timestamp
+          timestamp: times.first,
+          lastTimestamp: times.last,
+          compression: this.#compressionOf(topic)
         }
         const bytes =
           packed === undefined

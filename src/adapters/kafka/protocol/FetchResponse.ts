@@ -4,9 +4,20 @@
  * asked for. kafkajs's own decoder makes an object of every header and loses the offsets of empty
  * batches. Source: Kafka's protocol guide, record batch format version 2 (magic 2).
  */
+
 import { promisify } from "node:util"
 import zlib from "node:zlib"
 import type { LogRecord } from "../../../ports/EventLog.ts"
+import {
+  ATTRIBUTES_AT,
+  BATCH_HEAD_BYTES,
+  CODEC_MASK,
+  CONTROL_MASK,
+  LENGTH_AT,
+  MAGIC_AT,
+  RECORDS_AT,
+  TRANSACTIONAL_MASK
+} from "./BatchLayout.ts"
 import { zstdDecompress } from "./Zstd.ts"
 
 /** What a fetch says of one partition. */
@@ -33,7 +44,8 @@ const GUNZIP_INLINE_BYTES_MAX = 16_384
 const GZIP = 1
 const ZSTD = 4
 
-const decompress = (codec: number, bytes: Buffer): Buffer | Promise<Buffer> => {
+/** The records of a batch as they were before compression. */
+export const decompress = (codec: number, bytes: Buffer): Buffer | Promise<Buffer> => {
   switch (codec) {
     case 0:
       return bytes
@@ -50,7 +62,7 @@ const decompress = (codec: number, bytes: Buffer): Buffer | Promise<Buffer> => {
  * Hot path: measured in test/bench/Bench.ts (sequencing, projection). Reads big-endian numbers and
  * Kafka's variable-length ones, one after the other.
  */
-class Cursor {
+export class Cursor {
   readonly bytes: Buffer
   at: number
 
@@ -109,7 +121,7 @@ class Cursor {
   }
 }
 
-class FetchedRecord implements LogRecord {
+export class FetchedRecord implements LogRecord {
   readonly offset: number
   readonly timestamp: number
   readonly key: Buffer | null
@@ -149,17 +161,6 @@ const readHeaders = (cursor: Cursor): Readonly<Record<string, Buffer>> => {
   return headers
 }
 
-/** Header of a record batch up to its records: offsets within it, in bytes. */
-const LENGTH_AT = 8
-const BATCH_START = 12
-const MAGIC_AT = 16
-const ATTRIBUTES_AT = 21
-const RECORDS_AT = 61
-
-const CODEC_MASK = 0x07
-const TRANSACTIONAL_MASK = 0x10
-const CONTROL_MASK = 0x20
-
 interface Batch {
   readonly baseOffset: number
   readonly lastOffset: number
@@ -174,7 +175,7 @@ interface Batch {
 /** The next whole batch, or undefined where the answer was cut. */
 const nextBatch = (bytes: Buffer, at: number): { batch: Batch; end: number } | undefined => {
   if (at + RECORDS_AT > bytes.length) return undefined
-  const end = at + BATCH_START + bytes.readInt32BE(at + LENGTH_AT)
+  const end = at + BATCH_HEAD_BYTES + bytes.readInt32BE(at + LENGTH_AT)
   if (end > bytes.length) return undefined
   const magic = bytes.readInt8(at + MAGIC_AT)
   if (magic !== 2) throw new RecordsUnreadable(`a record batch of format ${magic}`)
@@ -216,7 +217,7 @@ interface Aborted {
 }
 
 /** Type of a control record, the second number of its key: 0 ends an aborted transaction. */
-const isAbortMarker = (bytes: Buffer): boolean => {
+export const isAbortMarker = (bytes: Buffer): boolean => {
   const cursor = new Cursor(bytes)
   cursor.varint()
   cursor.at += 1

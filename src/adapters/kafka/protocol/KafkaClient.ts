@@ -7,6 +7,7 @@ import net from "node:net"
 import tls from "node:tls"
 import { Kafka, type KafkaConfig, type logCreator, logLevel, type SASLOptions } from "kafkajs"
 import { defined } from "../../../domain/Defined.ts"
+import { repairKafkajs } from "./Repairs.ts"
 import { zstdDecompress } from "./Zstd.ts"
 
 const require = createRequire(import.meta.url)
@@ -34,8 +35,13 @@ export interface Address {
 
 /** Milliseconds; a broker that is up accepts within this time. */
 const CONNECTION_TIMEOUT_MS = 3_000
-/** Milliseconds for one request. Longer than any fetch waits, shorter than people do. */
+/** Milliseconds for one request of the public clients, which change topics as well. */
 const REQUEST_TIMEOUT_MS = 30_000
+/**
+ * Milliseconds for one request of a cluster that only asks, after which its broker counts as gone: a
+ * broker that has frozen holds up who asks it for as long. What waits longer says so by itself.
+ */
+const QUESTION_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 60_000
 
 interface Codecs {
@@ -48,36 +54,7 @@ CompressionCodecs[CompressionTypes.ZSTD] = () => ({
   decompress: (buffer: Buffer) => Promise.resolve(zstdDecompress(buffer))
 })
 
-/** Bytes of the length before every answer. */
-const LENGTH_BYTES = 4
-
-/**
- * A connection of kafkajs that was cut in the middle of an answer puts the next answer after the
- * half that it has, and never finds its place again. So the half is dropped before it reconnects.
- */
-const forgetHalfAnswers = (): void => {
-  const Connection = require("kafkajs/src/network/connection") as {
-    readonly prototype: {
-      isConnected(): boolean
-      connect(): Promise<unknown>
-      socket?: net.Socket
-      chunks: Array<Buffer>
-      bytesBuffered: number
-      bytesNeeded: number
-    }
-  }
-  const { connect } = Connection.prototype
-  Connection.prototype.connect = function () {
-    if (!this.isConnected()) {
-      this.socket?.removeAllListeners("data")
-      this.chunks = []
-      this.bytesBuffered = 0
-      this.bytesNeeded = LENGTH_BYTES
-    }
-    return connect.call(this)
-  }
-}
-forgetHalfAnswers()
+repairKafkajs()
 
 type SocketFactory = NonNullable<KafkaConfig["socketFactory"]>
 
@@ -110,19 +87,28 @@ const makeLogCreator =
     log(message, detail)
   }
 
+/** The same addresses, beginning with any of them: kafkajs asks the first one, the others if it must. */
+const fromAny = (brokers: ReadonlyArray<string>): Array<string> => {
+  const first = Math.floor(Math.random() * brokers.length)
+  return [...brokers.slice(first), ...brokers.slice(0, first)]
+}
+
 const kafkaConfig = (settings: KafkaSettings, sockets?: Set<net.Socket>) => ({
-  brokers: [...settings.brokers],
+  brokers: fromAny(settings.brokers),
   clientId: settings.clientId,
   connectionTimeout: CONNECTION_TIMEOUT_MS,
-  requestTimeout: REQUEST_TIMEOUT_MS,
   retry: { ...RETRY, retries: 8 },
   socketFactory: makeSocketFactory(settings, sockets),
   ...defined({ ssl: settings.tls, sasl: settings.sasl })
 })
 
-export const makeKafka = (settings: KafkaSettings): Kafka =>
+export const makeKafka = (
+  settings: KafkaSettings,
+  { requestTimeout = REQUEST_TIMEOUT_MS }: Pick<ClusterOptions, "requestTimeout"> = {}
+): Kafka =>
   new Kafka({
     ...kafkaConfig(settings),
+    requestTimeout,
     logLevel: logLevel.WARN,
     logCreator: makeLogCreator(settings.log)
   })
@@ -237,12 +223,16 @@ export interface RawCluster {
 
 /** read_committed, as the protocol numbers it. */
 export const READ_COMMITTED = 1
+/** The same for what counts records that are not committed yet. */
+export const READ_UNCOMMITTED = 0
 
 export interface ClusterOptions {
   /** Milliseconds for one request. */
   readonly requestTimeout?: number
   /** Receives every socket for as long as it is open. */
   readonly sockets?: Set<net.Socket>
+  /** READ_COMMITTED unless it is said. */
+  readonly isolationLevel?: number
 }
 
 export const makeCluster = (settings: KafkaSettings, options: ClusterOptions = {}): RawCluster => {
@@ -252,37 +242,50 @@ export const makeCluster = (settings: KafkaSettings, options: ClusterOptions = {
   }
   return new Cluster({
     ...kafkaConfig(settings, options.sockets),
-    requestTimeout: options.requestTimeout ?? REQUEST_TIMEOUT_MS,
+    requestTimeout: options.requestTimeout ?? QUESTION_TIMEOUT_MS,
     logger: createLogger({ level: logLevel.WARN, logCreator: makeLogCreator(settings.log) }),
     metadataMaxAge: 300_000,
     allowAutoTopicCreation: false,
     maxInFlightRequests: null,
-    isolationLevel: READ_COMMITTED,
+    isolationLevel: options.isolationLevel ?? READ_COMMITTED,
     enforceRequestTimeout: true
   })
 }
 
-/** kafkajs's murmur2 of a key, as Kafka's default partitioner uses it. */
-export const murmur2 = require("kafkajs/src/producer/partitioners/default/murmur2") as (
-  key: string | Buffer
-) => number
+/** A broker's code for a failure of its own, which kafkajs calls UNKNOWN like what it can't name. */
+const UNKNOWN_SERVER_ERROR = -1
 
 /** The protocol's name of an error (`OFFSET_OUT_OF_RANGE`), wherever kafkajs has wrapped it. */
 export const protocolErrorOf = (error: unknown): string | undefined => {
   for (let cause: unknown = error, depth = 0; depth < 8 && cause instanceof Error; depth++) {
     const {
       type,
+      code,
       cause: next,
       originalError
     } = cause as Error & {
       readonly type?: string
+      readonly code?: unknown
       readonly originalError?: unknown
     }
+    if (type === "UNKNOWN" && code === UNKNOWN_SERVER_ERROR) return "UNKNOWN_SERVER_ERROR"
     if (typeof type === "string" && type !== "UNKNOWN") return type
     cause = next ?? originalError ?? (cause as { readonly errors?: Array<unknown> }).errors?.[0]
   }
   return undefined
 }
+
+/** What brokers answer for a moment while a leader is elected, or while they hear of one. */
+const LEADERS_MOVING = new Set([
+  "FENCED_LEADER_EPOCH",
+  "LEADER_NOT_AVAILABLE",
+  "NOT_LEADER_FOR_PARTITION",
+  "UNKNOWN_LEADER_EPOCH",
+  "UNKNOWN_TOPIC_OR_PARTITION"
+])
+/** Whether the same request succeeds once the brokers agree on who leads the partition. */
+export const isLeaderMoving = (error: unknown): boolean =>
+  LEADERS_MOVING.has(protocolErrorOf(error) ?? "")
 
 const FENCED = new Set(["INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"])
 export const isFenced = (error: unknown): boolean => FENCED.has(protocolErrorOf(error) ?? "")
@@ -303,18 +306,4 @@ export const isRetriable = (error: unknown): boolean => {
   if (GIVEN_UP.has(error.name)) return true
   const { retriable, type } = error as Partial<ProtocolError>
   return retriable === true && type !== "CORRUPT_MESSAGE"
-}
-
-/**
- * kafkajs arms a timer with a negative delay when it connects under Node 24 (kafkajs #1751). That
- * one warning says nothing to an operator; every other warning still gets through.
- */
-export const silenceNegativeTimeoutWarning = (): void => {
-  const emitWarning = process.emitWarning.bind(process)
-  process.emitWarning = ((warning: string | Error, ...rest: Array<never>) => {
-    const name =
-      typeof rest[0] === "string" ? rest[0] : (rest[0] as { type?: string } | undefined)?.type
-    if (name === "TimeoutNegativeWarning") return
-    emitWarning(warning as string, ...rest)
-  }) as typeof process.emitWarning
 }

@@ -1,12 +1,31 @@
 /**
  * Encodes records as one batch of Kafka's format 2 (magic 2): one pass into a growing buffer, then
- * zstd over the records and the checksum over all. Knows nothing of requests, leaders or retries.
+ * compression of the records and the checksum over all. Knows nothing of requests, leaders or
+ * retries.
  * Source: Kafka's protocol guide, record batch format; varints are those of Protocol Buffers.
  */
 import { promisify } from "node:util"
 import zlib from "node:zlib"
 import { VARINT_BYTES_MAX, varintSize, writeVarint } from "../../../domain/records/RecordFormat.ts"
+import type { Compression } from "../../../domain/records/Topics.ts"
 import type { Headers } from "../../../ports/EventLog.ts"
+import {
+  ATTRIBUTES_AT,
+  CHECKSUM_AT,
+  CODECS,
+  COUNT_AT,
+  FIRST_TIMESTAMP_AT,
+  LAST_OFFSET_AT,
+  LAST_TIMESTAMP_AT,
+  LEADER_EPOCH_AT,
+  LENGTH_AT,
+  MAGIC_AT,
+  PRODUCER_EPOCH_AT,
+  PRODUCER_ID_AT,
+  RECORDS_AT,
+  SEQUENCE_AT,
+  TRANSACTIONAL_MASK
+} from "./BatchLayout.ts"
 import { crc32c } from "./Crc32c.ts"
 
 export interface BatchRecord {
@@ -22,36 +41,26 @@ export interface BatchFrame {
   /** Sequence number of the first record. */
   readonly sequence: number
   readonly transactional: boolean
-  /** Milliseconds since the epoch, of every record. */
+  /** Milliseconds since the epoch, of every record that says no difference to it. */
   readonly timestamp: number
+  /** The latest time of a record, if not that one. */
+  readonly lastTimestamp?: number
+  /** Of records of COMPRESS_BYTES_MIN and more in all. */
+  readonly compression: Compression
 }
 
-/** Offsets within a batch, in bytes. */
-const LENGTH_AT = 8
-const LEADER_EPOCH_AT = 12
-const MAGIC_AT = 16
-const CHECKSUM_AT = 17
-const ATTRIBUTES_AT = 21
-const LAST_OFFSET_AT = 23
-const FIRST_TIMESTAMP_AT = 27
-const LAST_TIMESTAMP_AT = 35
-const PRODUCER_ID_AT = 43
-const PRODUCER_EPOCH_AT = 51
-const SEQUENCE_AT = 53
-const COUNT_AT = 57
-const RECORDS_AT = 61
-
 const MAGIC = 2
-const ZSTD = 4
-const TRANSACTIONAL = 0x10
 
 /** Records smaller than this in all are not compressed: it costs more than it saves. */
 const COMPRESS_BYTES_MIN = 512
 /** Records up to this size in all are compressed on the spot: cheaper than the thread pool. */
 const COMPRESS_INLINE_BYTES_MAX = 65_536
+/** The fastest of both codecs: records are written once and their writer is the bottleneck. */
 const COMPRESSION_LEVEL = 1
 
 const zstdCompress = promisify(zlib.zstdCompress)
+const gzip = promisify(zlib.gzip)
+const gzipOptions: zlib.ZlibOptions = { level: COMPRESSION_LEVEL }
 
 /** The size is known beforehand, so tables are small and the output mostly comes in one piece. */
 const zstdOptions = (bytes: number): zlib.ZstdOptions => ({
@@ -189,18 +198,26 @@ class RecordWriter {
   }
 }
 
-const toBatch = (body: Buffer, codec: number, count: number, frame: BatchFrame): Buffer => {
+const toBatch = (
+  body: Buffer,
+  compression: Compression,
+  count: number,
+  frame: BatchFrame
+): Buffer => {
   const batch = Buffer.allocUnsafe(RECORDS_AT + body.length)
   // The base offset is the broker's to fill in, like the epoch of the leader.
   batch.fill(0, 0, LENGTH_AT)
   batch.writeInt32BE(batch.length - LEADER_EPOCH_AT, LENGTH_AT)
   batch.writeInt32BE(-1, LEADER_EPOCH_AT)
   batch.writeInt8(MAGIC, MAGIC_AT)
-  batch.writeInt16BE(codec | (frame.transactional ? TRANSACTIONAL : 0), ATTRIBUTES_AT)
+  batch.writeInt16BE(
+    CODECS[compression] | (frame.transactional ? TRANSACTIONAL_MASK : 0),
+    ATTRIBUTES_AT
+  )
   batch.writeInt32BE(count - 1, LAST_OFFSET_AT)
-  const timestamp = BigInt(frame.timestamp)
-  batch.writeBigInt64BE(timestamp, FIRST_TIMESTAMP_AT)
-  batch.writeBigInt64BE(timestamp, LAST_TIMESTAMP_AT)
+  const { lastTimestamp = frame.timestamp } = frame
+  batch.writeBigInt64BE(BigInt(frame.timestamp), FIRST_TIMESTAMP_AT)
+  batch.writeBigInt64BE(BigInt(lastTimestamp), LAST_TIMESTAMP_AT)
   batch.writeBigInt64BE(frame.producerId, PRODUCER_ID_AT)
   batch.writeInt16BE(frame.producerEpoch, PRODUCER_EPOCH_AT)
   batch.writeInt32BE(frame.sequence, SEQUENCE_AT)
@@ -210,20 +227,34 @@ const toBatch = (body: Buffer, codec: number, count: number, frame: BatchFrame):
   return batch
 }
 
-const compressed = (records: Buffer): Buffer | Promise<Buffer> =>
-  records.length <= COMPRESS_INLINE_BYTES_MAX
-    ? zlib.zstdCompressSync(records, zstdOptions(records.length))
-    : zstdCompress(records, zstdOptions(records.length))
+type Compressor = (records: Buffer) => Buffer | Promise<Buffer>
+
+const bySize =
+  (onTheSpot: Compressor, inThePool: Compressor): Compressor =>
+  (records) =>
+    records.length <= COMPRESS_INLINE_BYTES_MAX ? onTheSpot(records) : inThePool(records)
+
+export const compressors: Readonly<Record<Compression, Compressor>> = {
+  zstd: bySize(
+    (records) => zlib.zstdCompressSync(records, zstdOptions(records.length)),
+    (records) => zstdCompress(records, zstdOptions(records.length))
+  ),
+  gzip: bySize(
+    (records) => zlib.gzipSync(records, gzipOptions),
+    (records) => gzip(records, gzipOptions)
+  ),
+  none: (records) => records
+}
 
 /** The batch of so many records that are written already, as a Produce request carries it. */
 export const toRecordBatch = async (
   records: Buffer,
   count: number,
   frame: BatchFrame
-): Promise<Buffer> =>
-  records.length < COMPRESS_BYTES_MIN
-    ? toBatch(records, 0, count, frame)
-    : toBatch(await compressed(records), ZSTD, count, frame)
+): Promise<Buffer> => {
+  const compression = records.length < COMPRESS_BYTES_MIN ? "none" : frame.compression
+  return toBatch(await compressors[compression](records), compression, count, frame)
+}
 
 /** The bytes of a batch of at least one record, as a Produce request carries them. */
 export const encodeRecordBatch = async (

@@ -2,6 +2,12 @@
 import { Effect, Schedule } from "effect"
 import { isRetriable, type RawCluster } from "./KafkaClient.ts"
 
+/** While leaders move: for about five seconds, soon at first. */
+export const WHILE_LEADERS_MOVE = Schedule.min([
+  Schedule.exponential("25 millis"),
+  Schedule.spaced("500 millis")
+]).pipe(Schedule.upTo({ times: 14 }))
+
 /** Twice as long each time, from 4 up to 500 milliseconds. */
 const BACK_OFF = Schedule.min([Schedule.exponential("4 millis"), Schedule.spaced("500 millis")])
 

@@ -1,5 +1,5 @@
 /** What an expression means: which events it is true of. The live stream asks this, lists ask SQL. */
-import type { JsonValue } from "../../json/StrictJson.ts"
+import type { JsonValue } from "../../json/Json.ts"
 import type { AuditEvent } from "../AuditEvent.ts"
 import { memberAt } from "../EventFields.ts"
 import { elementsOf, isScalarEqual, valueIn } from "../MetadataPath.ts"

@@ -14,6 +14,7 @@
  * `*` alone for what there is. Words in capitals are operators; in quotes they are texts.
  */
 import { Result } from "effect"
+import { nearestName } from "../../NearestName.ts"
 import { METADATA_PATH_SEGMENTS_MAX, metadataPathSegments } from "../MetadataPath.ts"
 import { askedOf, combined } from "./Asked.ts"
 import {
@@ -25,6 +26,7 @@ import {
   type WhereField,
   whereFields
 } from "./Expression.ts"
+import { momentFromNow } from "./TimeText.ts"
 
 /** What is wrong with an expression, and where. */
 export class WhereError extends Error {
@@ -49,6 +51,15 @@ const byName = new Map<string, WhereField>(
 
 const METADATA = "metadata."
 
+/** What to write instead of a name that is none. */
+const fieldMeantBy = (name: string): string => {
+  const names = [...byName.keys()]
+  const meant = nearestName(name, names)
+  return meant === undefined
+    ? `fields are ${[...names, `${METADATA}<path>`].join(", ")}; a text goes in quotes`
+    : `did you mean ${meant}? A text goes in quotes`
+}
+
 type Sign = "is" | "is not" | Comparison
 
 const SIGNS: ReadonlyArray<readonly [text: string, sign: Sign]> = [
@@ -70,11 +81,18 @@ interface Text {
   readonly isQuoted: boolean
   /** Index of its first character. */
   readonly at: number
+  /** Index after its last one. */
+  readonly end: number
 }
 
 interface Value extends Text {
   /** A `*` follows it. */
   readonly isOpen: boolean
+}
+
+/** A time from now in a text, and the moment that it means. */
+interface FromNow extends Pick<Text, "at" | "end"> {
+  readonly moment: string
 }
 
 interface Limits {
@@ -88,6 +106,7 @@ class Parser {
   readonly #source: string
   readonly #now: string
   readonly #limits: Limits
+  readonly #fromNow: Array<FromNow> = []
   #at = 0
   #conditions = 0
 
@@ -103,6 +122,11 @@ class Parser {
       this.#fail(`${this.#source[this.#at] === ")" ? "no ( is open" : "can't be here"}`)
     }
     return expression
+  }
+
+  /** Those of what was parsed, in their order. */
+  get fromNow(): ReadonlyArray<FromNow> {
+    return this.#fromNow
   }
 
   #fail(what: string, at = this.#at): never {
@@ -198,7 +222,7 @@ class Parser {
       this.#at += 1
     }
     if (text.includes("\0")) this.#fail("holds the character U+0000", at)
-    return { text, isQuoted, at }
+    return { text, isQuoted, at, end: this.#at }
   }
 
   #sign(): Sign | undefined {
@@ -247,8 +271,7 @@ class Parser {
     const field = byName.get(text)
     if (field !== undefined) return { field }
     if (!text.startsWith(METADATA)) {
-      const names = [...Object.keys(whereFields), "metadata.<path>"].join(", ")
-      this.#fail(`${JSON.stringify(text)} is no field (${names}); a text goes in quotes`, at)
+      this.#fail(`${JSON.stringify(text)} is no field; ${fieldMeantBy(text)}`, at)
     }
     const path = text.slice(METADATA.length)
     if (path === "") this.#fail("names no path below metadata", at)
@@ -287,12 +310,17 @@ class Parser {
     if (this.#conditions > max) this.#fail(`more than ${max} conditions`, at)
   }
 
-  #asked(subject: Subject, sign: Sign, { at, isOpen, isQuoted, text }: Value): Expression {
+  #asked(subject: Subject, sign: Sign, { at, end, isOpen, isQuoted, text }: Value): Expression {
     this.#count(at)
     const comparison = sign === "is" || sign === "is not" ? undefined : sign
     const value = { text, isOpen, isAny: isOpen && text === "" && !isQuoted }
     const asked = askedOf(subject, comparison, value, this.#now)
-    if (Result.isSuccess(asked)) return asked.success
+    if (Result.isSuccess(asked)) {
+      const isTime = "field" in subject && whereFields[subject.field].kind === "time"
+      const moment = isTime ? momentFromNow(text, this.#now) : undefined
+      if (moment !== undefined) this.#fromNow.push({ at, end, moment })
+      return asked.success
+    }
     const name = "field" in subject ? subject.field : `${METADATA}${subject.metadata}`
     return this.#fail(`${name} ${asked.failure}`, at)
   }
@@ -304,6 +332,16 @@ class Parser {
  */
 export const parseWhere = (source: string, now: string): Expression =>
   new Parser(source, now, ofClients).parse()
+
+/**
+ * Where a text has times from now, and the moments that they mean.
+ * @throws WhereError
+ */
+export const timesFromNow = (source: string, now: string): ReadonlyArray<FromNow> => {
+  const parser = new Parser(source, now, ofClients)
+  parser.parse()
+  return parser.fromNow
+}
 
 /**
  * The expression that a text of `printWhere` means. It may have more brackets and conditions than

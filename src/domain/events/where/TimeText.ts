@@ -27,11 +27,13 @@ export const timeSpanOf = (text: string, now: string): TimeSpan | undefined => {
     const first = parseTimestamp(`${text}T00:00:00Z`)
     return first === undefined ? undefined : { first, last: `${text}T23:59:59.999999Z` }
   }
-  const moment = text === "now" ? now : (fromNow(text, now) ?? parseTimestamp(text))
+  const moment = momentFromNow(text, now) ?? parseTimestamp(text)
   return moment === undefined ? undefined : { first: moment, last: moment }
 }
 
-const fromNow = (text: string, now: string): string | undefined => {
+/** The moment that `now` or so long from now means; undefined for every other text. */
+export const momentFromNow = (text: string, now: string): string | undefined => {
+  if (text === "now") return now
   const [, direction, count, unit] = FROM_NOW.exec(text) ?? []
   if (unit === undefined) return undefined
   const micros = Number(count) * UNITS[unit as keyof typeof UNITS]

@@ -2,7 +2,7 @@
 import type { AuditEvent } from "../AuditEvent.ts"
 import { type Expression, WHERE_LENGTH_MAX } from "./Expression.ts"
 import { holds } from "./Matches.ts"
-import { parsePrinted, parseWhere, WhereError } from "./Parse.ts"
+import { parsePrinted, parseWhere, timesFromNow, WhereError } from "./Parse.ts"
 import { printWhere } from "./Print.ts"
 
 /**
@@ -15,6 +15,19 @@ export const fixedWhere = (text: string, now: string): string => {
   }
   // Names and times in full may take more room than that.
   return printWhere(parseWhere(text, now))
+}
+
+/**
+ * The text as it was written, with the moments that its times from now mean. One that would be longer
+ * than a client may write stays as it is.
+ * @throws WhereError
+ */
+export const whereWithMoments = (text: string, now: string): string => {
+  let fixed = text
+  for (const { at, end, moment } of timesFromNow(text, now).toReversed()) {
+    fixed = fixed.slice(0, at) + moment + fixed.slice(end)
+  }
+  return [...fixed].length > WHERE_LENGTH_MAX ? text : fixed
 }
 
 /** Texts that are kept with what they mean: a live stream asks for each event. */

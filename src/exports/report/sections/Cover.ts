@@ -46,15 +46,22 @@ const headOf = ({ input }: Report): Html => {
 const failedEvents = ({ evidence }: Report): number =>
   evidence.exceptions.reduce((sum, { total }) => sum + total, 0)
 
+const ofExecutions = (report: Report): ReadonlyArray<readonly [number, string]> =>
+  report.input.eventsOnly === true
+    ? []
+    : [
+        [report.evidence.traces.executions, "agent executions"],
+        [failedExecutions(report), "of them failed"]
+      ]
+
 const figures = (report: Report): Html => {
-  const { population, survey, traces } = report.evidence
+  const { population, survey } = report.evidence
   const values: ReadonlyArray<readonly [number, string]> = [
     [population, "events"],
     [failedEvents(report), "refused or failed"],
     [privilegedEvents(report), "privileged"],
     [survey.timeliness.backdated?.count ?? 0, "recorded over a day late"],
-    [traces.executions, "agent executions"],
-    [failedExecutions(report), "of them failed"]
+    ...ofExecutions(report)
   ]
   const altered = eventsHold(report.input.verification)
     ? nothing

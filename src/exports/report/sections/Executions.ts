@@ -116,6 +116,10 @@ const body = (report: Report): Html => {
   const { executions, isWhole } = report.evidence.traces
   const { from, to } = report.input.verification.bounds
   const isAllTime = from === HISTORY_FROM && to === HISTORY_TO
+  if (report.input.eventsOnly === true) {
+    return html`<p class="none">Left out: this report covers the events that its filter selects,
+      and nothing else.</p>`
+  }
   if (executions === 0) {
     return html`<p class="none">0 executions of agents overlap the bounds of this report.</p>`
   }

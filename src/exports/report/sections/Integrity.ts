@@ -93,6 +93,15 @@ const verifyTarget = ({ bounds }: Report["input"]["verification"]): string => {
   return parameters.length === 0 ? "/v1/verify" : `/v1/verify?${parameters.join("&")}`
 }
 
+/** A pack ends with the last event of its time, which need not be the head of the chain. */
+const comparison = ({ head, last_sequence_number: last }: VerifyReport): Html =>
+  head === null || last === null
+    ? nothing
+    : head.sequence_number === last
+      ? html`<li>Compare the head hash that the verifier prints with the one above.</li>`
+      : html`<li>The head hash that the verifier prints is that of sequence ${count(last)}, where the
+          pack ends; the head above came later.</li>`
+
 const reVerify = ({ input }: Report): Html => {
   const { serviceUrl } = input.request
   return html`<h2>How to verify it again</h2>
@@ -111,12 +120,12 @@ const reVerify = ({ input }: Report): Html => {
           `curl -sSf -o alk-keys.json '${serviceUrl}/.well-known/alk-keys.json'`,
           "python3 verify.py --public-key alk-keys.json --checkpoint checkpoint.txt"
         )}</li>
-      <li>Compare the head hash that the verifier prints with the one above.</li>
+      ${comparison(input.verification)}
     </ol>
     <p>The service answers the same question with an API key of the tenant in
-      <code>ALK_KEY</code>:</p>
+      <code>ALK_API_KEY</code>:</p>
     ${command(
-      'curl -sSf -H "Authorization: Bearer $ALK_KEY" \\',
+      'curl -sSf -H "Authorization: Bearer $ALK_API_KEY" \\',
       `  '${serviceUrl}${verifyTarget(input.verification)}'`
     )}
     <p>The file <code>verification.json</code>, attached to this PDF, is the service's answer that

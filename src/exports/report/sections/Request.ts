@@ -45,7 +45,7 @@ const data = (report: Report): Html => {
   ])}
     <p>This is the hash of the events of the population as NDJSON: ascending, one event a line, each
       line with its line feed. To repeat it with an API key of the tenant in
-      <code>ALK_KEY</code>:</p>
+      <code>ALK_API_KEY</code>:</p>
     ${command(digestCommand(input.request, evidence.bounded))}
     <p>Events that arrive later do not change the answer. An erasure does: it removes details of
       events that are in it.</p>`

@@ -10,7 +10,7 @@
  */
 import { isText } from "../../../domain/events/AuditEvent.ts"
 import { isClientId } from "../../../domain/Identifiers.ts"
-import type { JsonObject, JsonValue } from "../../../domain/json/StrictJson.ts"
+import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
 import type { TerminalStatus } from "../../../domain/traces/TraceFact.ts"
 import { SPAN_TYPE_FORM, SPAN_TYPE_LENGTH_MAX } from "../../../domain/traces/TraceFact.ts"
 import { TRACE_NAME_LENGTH_MAX } from "../PrepareTrace.ts"

@@ -1,13 +1,14 @@
 /**
  * From a decoded export to operations that the sequencer can decide on: ids, times, limits, and
- * what the mapping makes of each span. A span that can't be stored is refused by itself and says
- * why; the others go through. Knows no request, no clock and no answer.
+ * what the mapping makes of each span. What can't be stored of a span is left out and counted in
+ * it; a span without usable ids or times is refused by itself. Knows no request, no clock and no
+ * answer.
  */
 import { defined } from "../../../domain/Defined.ts"
 import { isText, METADATA_BYTES_MAX } from "../../../domain/events/AuditEvent.ts"
 import { derivedUuid, sha256Hex } from "../../../domain/Identifiers.ts"
 import { canonicalize, flat, quote } from "../../../domain/json/CanonicalJson.ts"
-import type { JsonObject, JsonValue } from "../../../domain/json/StrictJson.ts"
+import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
 import { formatMicros, YEAR_MAX } from "../../../domain/Timestamp.ts"
 import { hintsOf, namedHints } from "../../../domain/traces/GraphHints.ts"
 import type { FactDetails, PreparedDetails } from "../../../domain/traces/TraceFact.ts"
@@ -22,6 +23,7 @@ import {
   TRACE_NAME_LENGTH_MAX
 } from "../PrepareTrace.ts"
 import type { ExportTraceServiceRequest } from "./gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import type { KeyValue } from "./gen/opentelemetry/proto/common/v1/common_pb.js"
 import type { Span, Span_Event, Span_Link } from "./gen/opentelemetry/proto/trace/v1/trace_pb.js"
 import {
   agentIdOf,
@@ -31,11 +33,19 @@ import {
   MAPPING_VERSION,
   type MappedEvent,
   outcomeOf,
+  type SpanOutcome,
   spanNameOf,
   spanTypeOf,
   statusOf
 } from "./Mapping.ts"
-import { attributesOf, textOf, Unstorable } from "./Values.ts"
+import {
+  attributesOf,
+  LeftOut,
+  type LeftOutPart,
+  textOf,
+  Unstorable,
+  type UnstorableReason
+} from "./Values.ts"
 
 /** Spans of one request: twenty times what an SDK sends at once, and more than a collector does. */
 export const SPANS_MAX = 20_000
@@ -50,6 +60,9 @@ export const SPANS_PER_COMMAND_MAX = 1_000
 export const COMMAND_CHARACTERS_MAX = 4 * 1_048_576
 /** Characters of all operations of a request: what resources and scopes repeated may add up to. */
 export const REQUEST_CHARACTERS_MAX = 64 * 1_048_576
+
+/** What was left out of one span, as far as it is named. */
+const LEFT_OUT_NAMED_MAX = 5
 
 /** Characters of an operation, and of an event in it, besides their details; rounded up. */
 const OPERATION_CHARACTERS = 1_024
@@ -94,6 +107,11 @@ export interface PreparedSpans {
   readonly refused: ReadonlyArray<RefusedSpan>
   /** Spans that are stored without all of what they say, and how many of their values were cut. */
   readonly cut: ReadonlyArray<{ readonly message: string; readonly values: number }>
+  /** What could not be stored, and why each of so many attributes, events, links or texts. */
+  readonly leftOut: ReadonlyArray<{
+    readonly message: string
+    readonly reasons: ReadonlyArray<UnstorableReason>
+  }>
   /** Values that are stored apart from their spans. */
   readonly apart: number
 }
@@ -125,6 +143,7 @@ const isId = (id: Uint8Array, bytes: number): boolean => id.length === bytes && 
 const idOf = (id: Uint8Array, bytes: number, path: string): string => {
   if (isId(id, bytes)) return hexOf(id)
   throw new Unstorable(
+    "id",
     `${path}: must be ${bytes} bytes, ${2 * bytes} hex digits in JSON, and not all zero`
   )
 }
@@ -134,6 +153,7 @@ const timeOf = (nanos: bigint, path: string): string => {
   const micros = nanos / NANOS_PER_MICRO
   if (nanos > 0n && micros < MICROS_MAX) return formatMicros(micros)
   throw new Unstorable(
+    "time",
     nanos === 0n
       ? `${path}: missing; send nanoseconds since 1970`
       : `${path}: must be before the year ${YEAR_MAX + 1}`
@@ -152,13 +172,33 @@ const canonicalWithin = (
 ): string => {
   const found = withoutLargeTexts(value, bytesMax, context.apart)
   if (found !== undefined) return found
-  throw new Unstorable(`${path}: ${tooLarge(canonicalize(value), bytesMax)}`)
+  throw new Unstorable("too_large", `${path}: ${tooLarge(canonicalize(value), bytesMax)}`)
 }
 
 const count = (name: string, value: number): JsonObject => (value === 0 ? {} : { [name]: value })
 
-const text = (name: string, value: string): JsonObject =>
-  value === "" ? {} : { [name]: textOf(value, name) }
+const text = (name: string, value: string, leftOut: LeftOut): JsonObject =>
+  value === "" ? {} : (leftOut.unless(() => ({ [name]: textOf(value, name) })) ?? {})
+
+/** Attributes as JSON, and how many are not among them, with those that the client has dropped. */
+const counted = (
+  pairs: ReadonlyArray<KeyValue>,
+  dropped: number,
+  level: number,
+  path: string,
+  leftOut: LeftOut
+) => {
+  const before = leftOut.parts.length
+  const attributes = attributesOf(pairs, level, path, leftOut)
+  const left = leftOut.parts.length - before
+  return {
+    attributes,
+    members: {
+      ...attributesMember(attributes),
+      ...count("dropped_attributes_count", dropped + left)
+    }
+  }
+}
 
 /** What the spans of one scope of one resource have in common. */
 interface Origin {
@@ -176,31 +216,34 @@ const member = (name: string, value: JsonValue | undefined): JsonObject =>
 const orNothing = (value: JsonObject): JsonObject | undefined =>
   Object.keys(value).length === 0 ? undefined : value
 
-const originOf = ({ resource, schemaUrl }: ResourceSpans, from: ScopeSpans): Origin => {
-  const resourceAttributes = attributesOf(
+const originOf = (
+  { resource, schemaUrl }: ResourceSpans,
+  from: ScopeSpans,
+  leftOut: LeftOut
+): Origin => {
+  const ofResource = counted(
     resource?.attributes ?? [],
+    resource?.droppedAttributesCount ?? 0,
     NESTED_ATTRIBUTES_LEVEL,
-    "resource.attributes"
+    "resource.attributes",
+    leftOut
   )
   const { scope } = from
-  const scopeAttributes = attributesOf(
+  const ofScope = counted(
     scope?.attributes ?? [],
+    scope?.droppedAttributesCount ?? 0,
     NESTED_ATTRIBUTES_LEVEL,
-    "scope.attributes"
+    "scope.attributes",
+    leftOut
   )
   return {
-    resourceAttributes,
-    resource: orNothing({
-      ...attributesMember(resourceAttributes),
-      ...count("dropped_attributes_count", resource?.droppedAttributesCount ?? 0),
-      ...text("schema_url", schemaUrl)
-    }),
+    resourceAttributes: ofResource.attributes,
+    resource: orNothing({ ...ofResource.members, ...text("schema_url", schemaUrl, leftOut) }),
     scope: orNothing({
-      ...text("name", scope?.name ?? ""),
-      ...text("version", scope?.version ?? ""),
-      ...attributesMember(scopeAttributes),
-      ...count("dropped_attributes_count", scope?.droppedAttributesCount ?? 0),
-      ...text("schema_url", from.schemaUrl)
+      ...text("name", scope?.name ?? "", leftOut),
+      ...text("version", scope?.version ?? "", leftOut),
+      ...ofScope.members,
+      ...text("schema_url", from.schemaUrl, leftOut)
     })
   }
 }
@@ -217,24 +260,29 @@ interface Context {
   readonly limits: SpanLimits
   /** Values of it that are stored apart, so far. */
   readonly apart: ValuesApart
+  readonly leftOut: LeftOut
 }
 
 /** A link that is an edge, or none. */
 const causeOf = (link: Span_Link, { spanId, tenantId, traceId }: Context): string | undefined => {
   if (!isId(link.spanId, SPAN_ID_BYTES) || hexOf(link.traceId) !== traceId) return undefined
   const cause = hexOf(link.spanId)
-  if (cause === spanId) throw new Unstorable("links: the span links to itself")
+  if (cause === spanId) throw new Unstorable("id", "links: the span links to itself")
   return spanIdOf(tenantId, traceId, cause)
 }
 
 /** What an edge does not say of a link; undefined if it says everything. */
-const linkMetadata = (link: Span_Link, isEdge: boolean, index: number): JsonObject | undefined => {
-  const path = `links[${index}]`
-  const attributes = attributesOf(link.attributes, LINK_ATTRIBUTES_LEVEL, `${path}.attributes`)
+const linkMetadata = (
+  link: Span_Link,
+  isEdge: boolean,
+  index: number,
+  leftOut: LeftOut
+): JsonObject | undefined => {
+  const path = `links[${index}].attributes`
+  const { attributes, droppedAttributesCount: dropped } = link
   const rest = {
-    ...attributesMember(attributes),
-    ...count("dropped_attributes_count", link.droppedAttributesCount),
-    ...text("trace_state", link.traceState)
+    ...counted(attributes, dropped, LINK_ATTRIBUTES_LEVEL, path, leftOut).members,
+    ...text("trace_state", link.traceState, leftOut)
   }
   return isEdge && orNothing(rest) === undefined
     ? undefined
@@ -244,18 +292,35 @@ const linkMetadata = (link: Span_Link, isEdge: boolean, index: number): JsonObje
 interface Links {
   readonly causedBy: ReadonlyArray<string>
   readonly metadata: ReadonlyArray<JsonObject>
+  /** With those that the client has dropped. */
+  readonly dropped: number
 }
 
-const linksOf = (links: ReadonlyArray<Span_Link>, context: Context): Links => {
-  if (links.length > CAUSES_MAX) {
-    throw new Unstorable(`links: ${links.length} of them; send at most ${CAUSES_MAX}`)
-  }
-  const causes = links.map((link) => causeOf(link, context))
+/** The first of a list, and how many are behind them. */
+const atMost = <A>(
+  name: string,
+  all: ReadonlyArray<A>,
+  most: number,
+  leftOut: LeftOut
+): ReadonlyArray<A> => {
+  if (all.length <= most) return all
+  leftOut.add("too_many", `${name}: ${all.length} of them; the first ${most} are kept`)
+  return all.slice(0, most)
+}
+
+const linksOf = ({ droppedLinksCount, links }: Span, context: Context): Links => {
+  const { leftOut } = context
+  const read = atMost("links", links, CAUSES_MAX, leftOut).flatMap((link, index) => {
+    const one = leftOut.unless(() => {
+      const cause = causeOf(link, context)
+      return { cause, metadata: linkMetadata(link, cause !== undefined, index, leftOut) }
+    })
+    return one === undefined ? [] : [one]
+  })
   return {
-    causedBy: [...new Set(causes.filter((cause) => cause !== undefined))],
-    metadata: links
-      .map((link, index) => linkMetadata(link, causes[index] !== undefined, index))
-      .filter((link) => link !== undefined)
+    causedBy: [...new Set(read.flatMap(({ cause }) => cause ?? []))],
+    metadata: read.map(({ metadata }) => metadata).filter((one) => one !== undefined),
+    dropped: droppedLinksCount + links.length - read.length
   }
 }
 
@@ -267,22 +332,39 @@ interface ReadEvent extends MappedEvent {
   readonly payload: JsonObject | undefined
 }
 
-const readEvent = (event: Span_Event, index: number): ReadEvent => {
+const readEvent = (event: Span_Event, index: number, leftOut: LeftOut): ReadEvent => {
   const path = `events[${index}]`
-  const attributes = attributesOf(event.attributes, ATTRIBUTES_LEVEL, `${path}.attributes`)
-  const eventType = eventTypeOf(event.name)
+  const name = textOf(event.name, `${path}.name`)
+  const timestamp = timeOf(event.timeUnixNano, `${path}.time_unix_nano`)
+  const { attributes, members } = counted(
+    event.attributes,
+    event.droppedAttributesCount,
+    ATTRIBUTES_LEVEL,
+    `${path}.attributes`,
+    leftOut
+  )
+  const eventType = eventTypeOf(name)
   return {
-    name: textOf(event.name, `${path}.name`),
+    name,
     attributes,
-    timestamp: timeOf(event.timeUnixNano, `${path}.time_unix_nano`),
+    timestamp,
     nanos: event.timeUnixNano,
     eventType,
-    payload: orNothing({
-      ...attributesMember(attributes),
-      ...count("dropped_attributes_count", event.droppedAttributesCount),
-      ...(event.name === eventType ? {} : text("name", event.name))
-    })
+    payload: orNothing({ ...members, ...(name === eventType ? {} : { name }) })
   }
+}
+
+interface Events {
+  readonly read: ReadonlyArray<ReadEvent>
+  /** With those that the client has dropped. */
+  readonly dropped: number
+}
+
+const eventsOf = ({ droppedEventsCount, events }: Span, most: number, leftOut: LeftOut): Events => {
+  const read = atMost("events", events, most, leftOut).flatMap(
+    (event, index) => leftOut.unless(() => readEvent(event, index, leftOut)) ?? []
+  )
+  return { read, dropped: droppedEventsCount + events.length - read.length }
 }
 
 /**
@@ -312,38 +394,44 @@ const toEvents = (events: ReadonlyArray<ReadEvent>, context: Context): ReadonlyA
 const parentOf = (span: Span, spanId: string): string | undefined => {
   if (isZero(span.parentSpanId)) return undefined
   const parent = idOf(span.parentSpanId, SPAN_ID_BYTES, "parent_span_id")
-  if (parent === spanId) throw new Unstorable("parent_span_id: the span is its own parent")
+  if (parent === spanId) throw new Unstorable("id", "parent_span_id: the span is its own parent")
   return parent
 }
 
+/** What the metadata of a span is made of. */
+interface Read {
+  readonly parent: string | undefined
+  readonly attributes: JsonObject
+  /** The attributes, and how many are not among them. */
+  readonly members: JsonObject
+  readonly links: Links
+  readonly events: Events
+  /** The name as sent, and as it is shown. */
+  readonly sent: string
+  readonly name: string
+  readonly statusMessage: string
+}
+
 /** RFC 8785 text of the metadata of a span. */
-const metadataOf = (
-  span: Span,
-  origin: Origin,
-  context: Context,
-  parent: string | undefined,
-  attributes: JsonObject,
-  links: ReadonlyArray<JsonObject>
-): string => {
-  const message = textOf(span.status?.message ?? "", "status.message")
+const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): string => {
+  const { attributes, events, links, members, name, parent, statusMessage } = read
+  const { apart, leftOut, limits } = context
   const metadata = {
     mapping: MAPPING_VERSION,
     trace_id: context.traceId,
     span_id: context.spanId,
     ...member("parent_span_id", parent),
-    ...member("name", spanNameOf(span.name, attributes) === span.name ? undefined : span.name),
-    ...attributesMember(attributes),
+    ...(name === span.name ? {} : { name: storableText(span.name) }),
+    ...members,
     ...member("resource", origin.resource),
     ...member("scope", origin.scope),
     ...member("kind", kindOf(span.kind)),
-    ...member("status", statusOf(span.status?.code ?? 0, message)),
-    ...member("links", links.length === 0 ? undefined : links),
-    ...text("trace_state", span.traceState),
-    ...count("dropped_attributes_count", span.droppedAttributesCount),
-    ...count("dropped_events_count", span.droppedEventsCount),
-    ...count("dropped_links_count", span.droppedLinksCount)
+    ...member("status", statusOf(span.status?.code ?? 0, statusMessage)),
+    ...member("links", links.metadata.length === 0 ? undefined : links.metadata),
+    ...text("trace_state", span.traceState, leftOut),
+    ...count("dropped_events_count", events.dropped),
+    ...count("dropped_links_count", links.dropped)
   }
-  const { apart, limits } = context
   const tried = apart.copy()
   const whole = withoutLargeTexts(metadata, limits.metadataBytesMax, tried)
   if (whole !== undefined && tried.references === apart.references) return whole
@@ -353,7 +441,7 @@ const metadataOf = (
 
 /** What the execution says if this span is what makes it. */
 const executionDetailsOf = (
-  span: Span,
+  name: string,
   origin: Origin,
   { traceId }: Context,
   isRoot: boolean,
@@ -365,7 +453,7 @@ const executionDetailsOf = (
     metadata: {
       mapping: MAPPING_VERSION,
       trace_id: traceId,
-      ...(isRoot ? { name: span.name } : {}),
+      ...(isRoot ? { name } : {}),
       ...(origin.resource === undefined ? {} : { resource: origin.resource })
     }
   })
@@ -375,11 +463,50 @@ const executionDetailsOf = (
 const errorDetailsOf = (error: string, { apart }: Context): PreparedDetails =>
   hashedDetails(flat(`{"error":${fittedError(error, ERROR_BYTES_MAX, apart)!}}`))
 
-const nameOf = (span: Span): string => {
-  if (!isText(span.name, TRACE_NAME_LENGTH_MAX)) {
-    throw new Unstorable(`name: must be at most ${TRACE_NAME_LENGTH_MAX} characters without U+0000`)
+/** A text that can be stored: U+FFFD in the place of what can't. */
+const storableText = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\ufffd")
+
+const nameOf = ({ name }: Span, leftOut: LeftOut): string => {
+  if (isText(name, TRACE_NAME_LENGTH_MAX)) return name
+  const most = TRACE_NAME_LENGTH_MAX
+  const storable = storableText(name)
+  const reason = storable === name ? "too_long" : "character"
+  leftOut.add(reason, `name: over ${most} characters, or U+0000 in it; the first ${most} are kept`)
+  return [...storable].slice(0, most).join("")
+}
+
+/** Canonical microsecond forms; a time that is missing or impossible is that of the other end. */
+const timesOf = (
+  { endTimeUnixNano: end, startTimeUnixNano: start }: Span,
+  leftOut: LeftOut
+): { readonly startedAt: string; readonly endedAt?: string } => {
+  if (start === 0n && end !== 0n) {
+    leftOut.add("time", "start_time_unix_nano: missing; the end is taken")
+    const endedAt = timeOf(end, "end_time_unix_nano")
+    return { startedAt: endedAt, endedAt }
   }
-  return span.name
+  const startedAt = timeOf(start, "start_time_unix_nano")
+  if (end === 0n) return { startedAt }
+  if (end < start) {
+    leftOut.add("time", "end_time_unix_nano: is before start_time_unix_nano, which is taken")
+    return { startedAt, endedAt: startedAt }
+  }
+  return { startedAt, endedAt: timeOf(end, "end_time_unix_nano") }
+}
+
+/** What became of a span; of a code that OpenTelemetry does not have, as if none was said. */
+const outcomeOfSpan = (
+  { status }: Span,
+  message: string,
+  attributes: JsonObject,
+  events: ReadonlyArray<ReadEvent>,
+  leftOut: LeftOut
+): SpanOutcome => {
+  const { code = 0 } = status ?? {}
+  const outcome = outcomeOf(code, message, attributes, events)
+  if (outcome !== undefined) return outcome
+  leftOut.add("status", `status.code: ${code} is no status code`)
+  return { status: "COMPLETED" }
 }
 
 interface PrepareOptions {
@@ -389,6 +516,8 @@ interface PrepareOptions {
   readonly limits: SpanLimits
   /** Traces of this request that have a span already that says what their execution is. */
   readonly introduced: Set<string>
+  /** Events that are kept at most. */
+  readonly eventsMax: number
 }
 
 interface PreparedSpan {
@@ -397,35 +526,49 @@ interface PreparedSpan {
   readonly cut: number
   /** Values that it refers to. */
   readonly apart: number
+  /** What could not be stored. */
+  readonly leftOut: ReadonlyArray<LeftOutPart>
+}
+
+const readSpan = (span: Span, eventsMax: number, context: Context): Read => {
+  const { leftOut } = context
+  const { attributes: pairs, droppedAttributesCount } = span
+  const parent = parentOf(span, context.spanId)
+  const { attributes, members } = counted(
+    pairs,
+    droppedAttributesCount,
+    ATTRIBUTES_LEVEL,
+    "attributes",
+    leftOut
+  )
+  const message = span.status?.message ?? ""
+  const sent = nameOf(span, leftOut)
+  return {
+    parent,
+    sent,
+    attributes,
+    members,
+    events: eventsOf(span, eventsMax, leftOut),
+    links: linksOf(span, context),
+    name: spanNameOf(sent, attributes),
+    statusMessage: leftOut.unless(() => textOf(message, "status.message")) ?? ""
+  }
 }
 
 /** The operation of a span. Throws Unstorable. */
 const prepareSpan = (span: Span, options: PrepareOptions): PreparedSpan => {
-  const { index, introduced, limits, origin, tenantId } = options
+  const { eventsMax, index, introduced, limits, origin, tenantId } = options
   const traceId = idOf(span.traceId, TRACE_ID_BYTES, "trace_id")
   const spanId = idOf(span.spanId, SPAN_ID_BYTES, "span_id")
-  const context: Context = { tenantId, traceId, spanId, limits, apart: new ValuesApart() }
-  const parent = parentOf(span, spanId)
-  const startedAt = timeOf(span.startTimeUnixNano, "start_time_unix_nano")
-  const isRunning = span.endTimeUnixNano === 0n
-  if (!isRunning && span.endTimeUnixNano < span.startTimeUnixNano) {
-    throw new Unstorable("end_time_unix_nano: is before start_time_unix_nano")
-  }
-  if (span.events.length > EVENTS_PER_SPAN_MAX) {
-    throw new Unstorable(
-      `events: ${span.events.length} of them; send at most ${EVENTS_PER_SPAN_MAX}`
-    )
-  }
-  const attributes = attributesOf(span.attributes, ATTRIBUTES_LEVEL, "attributes")
-  const events = span.events.map(readEvent)
-  const links = linksOf(span.links, context)
-  const { code = 0, message = "" } = span.status ?? {}
-  const outcome = outcomeOf(code, message, attributes, events)
-  if (outcome === undefined) throw new Unstorable(`status.code: ${code} is no status code`)
-  const sent = nameOf(span)
-  const name = spanNameOf(sent, attributes)
-  const metadata = metadataOf(span, origin, context, parent, attributes, links.metadata)
+  const [apart, leftOut] = [new ValuesApart(), new LeftOut()]
+  const context: Context = { tenantId, traceId, spanId, limits, apart, leftOut }
+  const times = timesOf(span, leftOut)
+  const read = readSpan(span, eventsMax, context)
+  const { attributes, events, links, name, parent, sent, statusMessage } = read
+  const outcome = outcomeOfSpan(span, statusMessage, attributes, events.read, leftOut)
+  const metadata = metadataOf(span, origin, read, context)
   const introduces = parent === undefined || !introduced.has(traceId)
+  const isRoot = parent === undefined
   const operation: RecordOtlpSpan = {
     op: "otlp.span",
     index,
@@ -435,33 +578,24 @@ const prepareSpan = (span: Span, options: PrepareOptions): PreparedSpan => {
     ...(parent === undefined ? {} : { parentSpanId: spanIdOf(tenantId, traceId, parent) }),
     causedBy: links.causedBy,
     spanType: spanTypeOf(attributes, sent),
-    startedAt,
-    ...(isRunning ? {} : { endedAt: timeOf(span.endTimeUnixNano, "end_time_unix_nano") }),
+    ...times,
     status: outcome.status,
     details: hashedDetails(flat(`{"metadata":${metadata},"name":${quote(name)}}`)),
-    ...(isRunning || outcome.error === undefined
+    ...(times.endedAt === undefined || outcome.error === undefined
       ? {}
       : { endDetails: errorDetailsOf(outcome.error, context) }),
     agentId: agentIdOf(attributes, origin.resourceAttributes),
     ...(introduces
-      ? {
-          executionDetails: executionDetailsOf(
-            span,
-            origin,
-            context,
-            parent === undefined,
-            attributes
-          )
-        }
+      ? { executionDetails: executionDetailsOf(sent, origin, context, isRoot, attributes) }
       : {}),
-    events: toEvents(events, context)
+    events: toEvents(events.read, context)
   }
-  const { apart } = context
   const { referred, truncated } = apart
   return {
     operation: { ...operation, ...defined({ payloads: apart.payloads() }) },
     cut: truncated,
-    apart: referred
+    apart: referred,
+    leftOut: leftOut.parts
   }
 }
 
@@ -471,9 +605,15 @@ const labelOf = (span: Span, index: number): string =>
     ? `span ${hexOf(span.spanId)} of trace ${hexOf(span.traceId)}`
     : `span number ${index + 1} of the request`
 
-const cutMessage = (span: Span, index: number, values: number): string => {
+const cutMessage = (label: string, values: number): string => {
   const many = values === 1 ? "1 value is" : `${values} values are`
-  return `${labelOf(span, index)}: ${many} too large; the beginning, size and SHA-256 are kept`
+  return `${label}: ${many} too large; the beginning, size and SHA-256 are kept`
+}
+
+const leftOutMessage = (label: string, parts: ReadonlyArray<LeftOutPart>): string => {
+  const named = parts.slice(0, LEFT_OUT_NAMED_MAX).map(({ message }) => message)
+  const more = parts.length - named.length
+  return `${label}: is not stored as sent: ${[...named, ...(more === 0 ? [] : [`and ${more} more`])].join(", ")}`
 }
 
 const charactersOf = (operation: RecordOtlpSpan): number => {
@@ -532,9 +672,6 @@ class Commands {
 
   add(operation: RecordOtlpSpan): void {
     const own = charactersOf(operation)
-    if (own > COMMAND_CHARACTERS_MAX) {
-      throw new Unstorable("span: larger than the log takes at once; send fewer or smaller events")
-    }
     const last = this.#all.at(-1)
     const short = last?.without(operation) ?? operation
     const more = own + payloadCharacters(short)
@@ -587,6 +724,46 @@ const attempt = <A>(make: () => A): { readonly ok: A } | { readonly reason: stri
   }
 }
 
+/** The largest part of a span that a command can hold: with its first events, if not with all. */
+const prepareFitting = (span: Span, options: Omit<PrepareOptions, "eventsMax">): PreparedSpan => {
+  for (let eventsMax = EVENTS_PER_SPAN_MAX; ; eventsMax = Math.floor(eventsMax / 2)) {
+    const prepared = prepareSpan(span, { ...options, eventsMax })
+    if (charactersOf(prepared.operation) <= COMMAND_CHARACTERS_MAX) return prepared
+    if (eventsMax === 0)
+      throw new Unstorable("too_large", "span: larger than the log takes at once")
+  }
+}
+
+/** What the spans of an export have become, so far. */
+class Prepared {
+  readonly commands = new Commands()
+  readonly refused: Array<RefusedSpan> = []
+  readonly cut: Array<PreparedSpans["cut"][number]> = []
+  readonly leftOut: Array<PreparedSpans["leftOut"][number]> = []
+  apart = 0
+
+  add(span: Span, label: string, options: Omit<PrepareOptions, "eventsMax">): void {
+    const result = attempt(() => prepareFitting(span, options))
+    if ("reason" in result) {
+      const message = `${label}: ${result.reason}`
+      this.refused.push({ index: options.index, code: "unstorable_value", message })
+      return
+    }
+    const { apart, cut, leftOut, operation } = result.ok
+    this.commands.add(operation)
+    this.apart += apart
+    options.introduced.add(hexOf(span.traceId))
+    if (cut > 0) this.cut.push({ message: cutMessage(label, cut), values: cut })
+    this.addLeftOut(label, leftOut)
+  }
+
+  addLeftOut(label: string, parts: ReadonlyArray<LeftOutPart>): void {
+    if (parts.length === 0) return
+    const reasons = parts.map(({ reason }) => reason)
+    this.leftOut.push({ message: leftOutMessage(label, parts), reasons })
+  }
+}
+
 /**
  * Prepare every span of an export. `tooLarge` says what to send less of, and then nothing of the
  * export may be stored; everything else that is wrong is wrong with single spans.
@@ -598,40 +775,24 @@ export const prepareSpans = (
 ): PreparedSpans | ExportTooLarge => {
   const spans = countSpans(request)
   if (spans > SPANS_MAX) return { tooLarge: `${spans} spans; send at most ${SPANS_MAX} at once` }
-  const commands = new Commands()
-  const refused: Array<RefusedSpan> = []
-  const cut: Array<PreparedSpans["cut"][number]> = []
+  const prepared = new Prepared()
   const introduced = new Set<string>()
-  let valuesApart = 0
   let index = 0
-  for (const resourceSpans of request.resourceSpans) {
+  for (const [at, resourceSpans] of request.resourceSpans.entries()) {
     for (const scopeSpans of resourceSpans.scopeSpans) {
-      const origin = attempt(() => originOf(resourceSpans, scopeSpans))
+      const ofOrigin = new LeftOut()
+      const origin = originOf(resourceSpans, scopeSpans, ofOrigin)
+      prepared.addLeftOut(`resource number ${at + 1} of the request`, ofOrigin.parts)
       for (const span of scopeSpans.spans) {
-        const result =
-          "reason" in origin
-            ? origin
-            : attempt(() => {
-                const options = { index, origin: origin.ok, tenantId, limits, introduced }
-                const { apart, cut: values, operation } = prepareSpan(span, options)
-                valuesApart += apart
-                commands.add(operation)
-                introduced.add(hexOf(span.traceId))
-                if (values > 0) cut.push({ message: cutMessage(span, index, values), values })
-              })
-        if ("reason" in result) {
-          refused.push({
-            index,
-            code: "unstorable_value",
-            message: `${labelOf(span, index)}: ${result.reason}`
-          })
-        }
-        if (commands.characters > REQUEST_CHARACTERS_MAX) {
+        const options = { index, origin, tenantId, limits, introduced }
+        prepared.add(span, labelOf(span, index), options)
+        if (prepared.commands.characters > REQUEST_CHARACTERS_MAX) {
           return { tooLarge: "the spans with their resources are too large; send fewer at once" }
         }
         index += 1
       }
     }
   }
-  return { commands: commands.all, refused, cut, apart: valuesApart }
+  const { apart, commands, cut, leftOut, refused } = prepared
+  return { commands: commands.all, refused, cut, leftOut, apart }
 }

@@ -211,7 +211,23 @@ describe("OpenTelemetry spans", () => {
     const refused = partition.run(otlpSpan("t", "a"), { ...open, endedAt: at(1) })
     assert.strictEqual(refused.errors[0]?.code, "too_many_spans")
     assert.strictEqual(partition.view("t").span("b")?.ended_at, at(1))
-    assert.strictEqual(partition.view("t").execution?.root_span_id, "synthetic-t")
+    const { ended_at, root_span_id, status } = partition.view("t").execution!
+    assert.deepStrictEqual([root_span_id, status, ended_at], ["synthetic-t", "COMPLETED", at(1)])
+    // The root is sent again: the execution has ended.
+    const facts = partition.factsOf("t").length
+    assert.strictEqual(partition.run(otlpSpan("t", "a")).errors[0]?.code, "too_many_spans")
+    assert.strictEqual(partition.factsOf("t").length, facts)
+  })
+
+  it("end their execution as a root, even where they are refused", () => {
+    const partition = new Partition()
+    partition.run(child("b", "a", { causedBy: ["c"] }))
+    partition.run(child("c", "a"))
+    const root = otlpSpan("t", "a", { causedBy: ["b"], status: "FAILED", endedAt: at(7) })
+    assert.strictEqual(partition.run(root).errors[0]?.code, "cycle_detected")
+    const { ended_at, status } = partition.view("t").execution!
+    assert.deepStrictEqual([status, ended_at], ["FAILED", at(7)])
+    assert.strictEqual(partition.view("t").span("c")?.status, "COMPLETED")
   })
 
   it("close no cycle through spans that came another way either", () => {

@@ -39,6 +39,23 @@ const send = (url: string, { body, headers = {}, method = "POST" }: Request): Pr
     request.end(body)
   })
 
+/** Functions that make tables of nothing but the store and the statement, and engines that keep rows in it. */
+const INSIDE: ReadonlyArray<string> = `
+  AggregatingMergeTree Alias Buffer CoalescingMergeTree CollapsingMergeTree FuzzJSON FuzzQuery
+  GenerateRandom GraphiteMergeTree Join Log Loop MaterializedView Memory Merge MergeTree Null
+  ReplacingMergeTree ReplicatedAggregatingMergeTree ReplicatedCoalescingMergeTree
+  ReplicatedCollapsingMergeTree ReplicatedGraphiteMergeTree ReplicatedMergeTree
+  ReplicatedReplacingMergeTree ReplicatedSummingMergeTree ReplicatedVersionedCollapsingMergeTree
+  SQLStandardValues Set StripeLog SummingMergeTree TimeSeries TinyLog VersionedCollapsingMergeTree
+  View WindowView format fuzzJSON fuzzQuery generateRandom generateSeries generate_series input loop
+  merge mergeTreeAnalyzeIndexes mergeTreeAnalyzeIndexesUUID mergeTreeIndex mergeTreeProjection
+  mergeTreeTextIndex null numbers numbers_mt primes timeSeriesData timeSeriesMetrics
+  timeSeriesSamples timeSeriesSelector timeSeriesTags values view viewExplain viewIfPermitted zeros
+  zeros_mt
+`
+  .trim()
+  .split(/\s+/)
+
 const engine = Layer.unwrap(Effect.map(temporaryFolder, ChdbEngine.layer))
 
 layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
@@ -194,6 +211,41 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
       assert.strictEqual(answer.headers["x-clickhouse-exception-code"], "164")
       const found = yield* ask("/", { body: "EXISTS DATABASE by_get FORMAT TSV" })
       assert.strictEqual(found.body, "0\n")
+    })
+  )
+
+  it.effect("changes nothing by GET, whatever stands before", () =>
+    Effect.gen(function* () {
+      yield* ask("/", { body: "CREATE TABLE by_with (x UInt8) ENGINE = Memory" })
+      const insert = query("WITH 1 AS y INSERT INTO by_with SELECT y")
+      const answer = yield* ask(`/?query=${insert}`, { method: "GET" })
+      assert.strictEqual(answer.headers["x-clickhouse-exception-code"], "164")
+      const found = yield* ask("/", { body: "SELECT count() FROM by_with FORMAT TSV" })
+      assert.strictEqual(found.body, "0\n")
+    })
+  )
+
+  it.effect("opens no file and calls no host, by any function or engine that the engine has", () =>
+    Effect.gen(function* () {
+      const namesIn = Effect.fnUntraced(function* (table: string) {
+        const { body } = yield* ask("/", { body: `SELECT name FROM system.${table} FORMAT TSV` })
+        return body.trim().split("\n")
+      })
+      const isRefused = Effect.fnUntraced(function* (body: string) {
+        const { headers, status } = yield* ask("/", { body })
+        return status === 403 && headers["x-clickhouse-exception-code"] === "497"
+      })
+      const open: Array<string> = []
+      for (const name of yield* namesIn("table_functions")) {
+        if (!(yield* isRefused(`SELECT * FROM ${name}('/etc/hostname')`))) open.push(name)
+      }
+      for (const name of yield* namesIn("table_engines")) {
+        const made = `CREATE TABLE made (a String) ENGINE = ${name}('/etc/hostname')`
+        if (!(yield* isRefused(made))) open.push(name)
+      }
+      assert.deepStrictEqual(open.toSorted(), [...INSIDE].toSorted())
+      assert.isTrue(yield* isRefused("SELECT file('/etc/hostname')"))
+      assert.isTrue(yield* isRefused("SELECT 1; SELECT 2"))
     })
   )
 

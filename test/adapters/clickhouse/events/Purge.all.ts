@@ -17,20 +17,24 @@ const SECRET = "zq7kfgeheimnis4xw"
 const ERASED_AT = "2026-11-22T08:00:00.000000Z"
 const database = "purged"
 
+/** What the reading gives, or nothing where the engine removed the file or folder meanwhile. */
+const unlessRemoved = <A, B>(read: () => A, otherwise: B): A | B => {
+  try {
+    return read()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return otherwise
+    throw error
+  }
+}
+
 /** Files below a folder in which the text is, as it is or in lower case. */
 const holding = (folder: string, text: string): ReadonlyArray<string> =>
-  fs
-    .readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((file) => {
-      try {
-        return fs.readFileSync(file).includes(text)
-      } catch {
-        // It was removed meanwhile.
-        return false
-      }
-    })
+  unlessRemoved(() => fs.readdirSync(folder, { withFileTypes: true }), []).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return holding(path, text)
+    if (!entry.isFile()) return []
+    return unlessRemoved(() => fs.readFileSync(path).includes(text), false) ? [path] : []
+  })
 
 const command = (query: string) =>
   ClickHouseConnection.use(({ client }) => Effect.promise(() => client.command({ query })))

@@ -22,7 +22,7 @@ import { faultOf, recompute } from "../../../../src/domain/events/HashChain.ts"
 import type { Expression } from "../../../../src/domain/events/where/Expression.ts"
 import { printWhere } from "../../../../src/domain/events/where/Print.ts"
 import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
-import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
+import type { JsonObject } from "../../../../src/domain/json/Json.ts"
 import {
   type EventPageQuery,
   EventStore,

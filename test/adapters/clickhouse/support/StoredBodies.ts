@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto"
 import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
 import { canonicalize } from "../../../../src/domain/json/CanonicalJson.ts"
-import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
+import type { JsonObject } from "../../../../src/domain/json/Json.ts"
 import type { EventRow } from "../../../../src/ports/EventStore.ts"
 
 const hex = (text: string) => createHash("sha256").update(text).digest("hex")

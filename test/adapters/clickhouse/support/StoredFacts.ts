@@ -3,7 +3,7 @@
  * of the store.
  */
 import { canonicalize } from "../../../../src/domain/json/CanonicalJson.ts"
-import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
+import type { JsonObject } from "../../../../src/domain/json/Json.ts"
 import { chunksOf } from "../../../../src/domain/traces/Payload.ts"
 import {
   type FactCore,
@@ -72,7 +72,11 @@ export class FactChain {
     return placed
   }
 
-  start(executionId: string, over: Partial<Extract<Told, { type: "execution.started" }>> = {}) {
+  start(
+    executionId: string,
+    over: Partial<Extract<Told, { type: "execution.started" }>> = {},
+    details: FactDetails = { agent_name: "Agent", metadata: { secret: "start" } }
+  ) {
     const started: Told = {
       type: "execution.started",
       agent_id: "agent",
@@ -82,7 +86,7 @@ export class FactChain {
       started_at_given: true,
       ...over
     }
-    return this.add(executionId, started, { agent_name: "Agent", metadata: { secret: "start" } })
+    return this.add(executionId, started, details)
   }
 
   end(executionId: string, status: TerminalStatus = "COMPLETED", endedAt = timeAt(1)) {
@@ -93,28 +97,30 @@ export class FactChain {
     executionId: string,
     spanId: string,
     startedAt = timeAt(0),
-    metadata: JsonObject = { secret: "span" }
+    metadata: JsonObject = { secret: "span" },
+    spanType = "TOOL_CALL"
   ) {
     const told: Told = {
       type: "span.started",
       span_id: spanId,
       parent_span_id: `root-${executionId}`,
       caused_by_span_ids: [],
-      span_type: "TOOL_CALL",
+      span_type: spanType,
       started_at: startedAt,
       started_at_given: true
     }
     return this.add(executionId, told, { name: `span ${spanId}`, metadata })
   }
 
-  endSpan(executionId: string, spanId: string) {
+  endSpan(executionId: string, spanId: string, metadata?: JsonObject) {
     const told: Told = {
       type: "span.ended",
       span_id: spanId,
       status: "FAILED",
       ended_at: timeAt(1)
     }
-    return this.add(executionId, told, { error: "secret error" })
+    const details = { error: "secret error" }
+    return this.add(executionId, told, metadata === undefined ? details : { ...details, metadata })
   }
 
   /** A value in pieces. */

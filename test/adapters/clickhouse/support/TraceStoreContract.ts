@@ -11,9 +11,9 @@ import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTop
 import { layerTraceStore } from "../../../../src/adapters/clickhouse/TraceStoreClickHouse.ts"
 import { columns } from "../../../../src/adapters/clickhouse/traces/TraceColumns.ts"
 import { linkOf } from "../../../../src/domain/chain/ChainLink.ts"
+import { defined } from "../../../../src/domain/Defined.ts"
 import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
-import { parseJson } from "../../../../src/domain/json/Json.ts"
-import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
+import { type JsonObject, type JsonValue, parseJson } from "../../../../src/domain/json/Json.ts"
 import { microsOf } from "../../../../src/domain/Timestamp.ts"
 import { hintsOf } from "../../../../src/domain/traces/GraphHints.ts"
 import { chunkOf, wholeValue } from "../../../../src/domain/traces/Payload.ts"
@@ -42,6 +42,7 @@ import {
 import { attributes, conventions } from "../../../domain/traces/support/Conventions.ts"
 import { runs } from "../../../support/Runs.ts"
 import { allFacts, eventsOfSpan, withoutDetails } from "../../../support/StoredTraces.ts"
+import { hasAsked, summaryOfFacts } from "../../../support/Summaries.ts"
 import { hostileTexts } from "./HostileTexts.ts"
 import { timeAt } from "./StoredBodies.ts"
 import { bodies, FactChain, factRows, GENESIS, type Placed } from "./StoredFacts.ts"
@@ -64,6 +65,9 @@ const stored = (facts: ReadonlyArray<Pick<Placed, "body" | "offset">>, partition
   TraceStore.use((store) => store.insertFacts(factRows(facts, partition)))
 
 /** Metadata that says something of the graph, and what looks like it. */
+/** Makes a fact a large one, and says nothing to a graph. */
+const NO_HINT = { prompt: "x".repeat(5_000) }
+
 const hintingMetadata: ReadonlyArray<JsonObject> = [
   ...Object.values(conventions).flatMap((shapes) => shapes.map(({ metadata = {} }) => metadata)),
   ...allTexts.flatMap((text) => [
@@ -122,7 +126,8 @@ const pageOf = (query: ExecutionPageQuery, final: boolean) =>
   TraceStore.use((store) =>
     Effect.gen(function* () {
       const { executions, total } = yield* store.page(query, final)
-      return { executions: (yield* Stream.runCollect(executions)).flat(), total }
+      const listed = (yield* Stream.runCollect(executions)).flat()
+      return { executions: listed.map(({ facts }) => facts), total }
     })
   )
 
@@ -162,23 +167,32 @@ const durationOf = ({ ended_at, started_at }: Execution): number | undefined =>
 
 /** What a page has to be, by plain arithmetic. */
 const modelPage = (facts: ReadonlyArray<Placed>, query: ExecutionPageQuery) => {
-  const { agentId, from, hasError, limit, minDurationMicros, offset, status, to } = query
+  const { from, hasError, limit, minDurationMicros, offset, status, to } = query
   const { order = "desc", sort = "started_at" } = query
   const failed = failedSpansIn(facts)
   const errorsOf = ({ id }: Execution): number => failed.get(id) ?? 0
-  const keyOf = (execution: Execution): number =>
-    sort === "started_at"
-      ? microsOf(execution.started_at)
-      : sort === "errors"
-        ? errorsOf(execution)
-        : (durationOf(execution) ?? 0)
-  const isLast = (execution: Execution) =>
-    sort === "duration" && execution.ended_at === undefined ? 1 : 0
+  const byExecution = Map.groupBy(facts, ({ executionId }) => executionId)
+  const factsIn = ({ id }: Execution) => byExecution.get(id)!.map(({ body }) => parseFact(body)!)
+  const keyOf = (execution: Execution): number => {
+    const { cost = 0, input_tokens = 0, output_tokens = 0 } = summaryOfFacts(factsIn(execution))
+    const keys = {
+      started_at: microsOf(execution.started_at),
+      errors: errorsOf(execution),
+      duration: durationOf(execution) ?? 0,
+      tokens: input_tokens + output_tokens,
+      cost
+    }
+    return keys[sort]
+  }
+  const hasNone = (execution: Execution) =>
+    (sort === "duration" && execution.ended_at === undefined)
+    || (sort === "cost" && summaryOfFacts(factsIn(execution)).cost === undefined)
+  const isLast = (execution: Execution) => (hasNone(execution) ? 1 : 0)
   const matching = executionsIn(facts)
     .filter(
       (execution) =>
-        (status === undefined || execution.status === status)
-        && (agentId === undefined || execution.agent_id === agentId)
+        (status === undefined || status.includes(execution.status))
+        && hasAsked(query, execution, factsIn(execution))
         && (from === undefined || execution.started_at >= from)
         && (to === undefined || execution.started_at <= to)
         && (hasError === undefined
@@ -202,6 +216,45 @@ const modelPage = (facts: ReadonlyArray<Placed>, query: ExecutionPageQuery) => {
 }
 
 const agents = ["agent", "Agent", "'", "\\", "", "日本語"]
+const models = ["gpt-4.1", "gpt-4.1-mini", "claude", "'\\,*"]
+const persons = ["u_1", "u_2", "日本語", "7"]
+
+/** Metadata that says something of models, by one convention or another, and what is none of it. */
+const anySaid = fc
+  .record(
+    {
+      "gen_ai.response.model": fc.constantFrom<JsonValue>(...models, "", null, ["gpt-4.1"]),
+      "llm.model_name": fc.constantFrom<JsonValue>(...models, 7, { $ref: "x" }),
+      "gen_ai.usage.input_tokens": fc.constantFrom<JsonValue>(
+        0,
+        3,
+        12,
+        "40",
+        -1,
+        2.5,
+        "x",
+        2 ** 60
+      ),
+      "llm.usage.completion_tokens": fc.constantFrom<JsonValue>(0, 5, 1_000_000, true, null),
+      "gen_ai.usage.cost": fc.constantFrom<JsonValue>(0, 0.25, 2, "0.5", -1, "1e999", 1e-7),
+      "session.id": fc.constantFrom<JsonValue>(...persons, 7, "{a", ["u_1"]),
+      "user.id": fc.constantFrom<JsonValue>(
+        ...persons,
+        false,
+        1e21,
+        1.5e-9,
+        2 ** 70,
+        0.1,
+        -7,
+        1.5e300
+      ),
+      large: fc.constantFrom<JsonValue>(2 ** 70, 1e300, "text")
+    },
+    { requiredKeys: [] }
+  )
+  .chain((said) =>
+    fc.constantFrom<JsonObject>(said, { attributes: said }, { attributes: "none", ...said })
+  )
 
 interface Sample {
   readonly id: string
@@ -215,6 +268,14 @@ interface Sample {
   readonly failed: number
   readonly duration: number
   readonly events: number
+  readonly name: string | undefined
+  readonly says: JsonObject
+  /** What each of its spans says at its start and at its end. */
+  readonly spanSays: ReadonlyArray<{
+    readonly type: string
+    readonly start: JsonObject
+    readonly end: JsonObject | undefined
+  }>
 }
 
 const start = fc.integer({ min: 0, max: 12 })
@@ -233,41 +294,76 @@ const anyExecutions = (provisional: boolean) =>
       spans: fc.integer({ min: 0, max: 3 }),
       failed: fc.constantFrom(0, 0, 0, 1, 2, 3),
       duration: fc.integer({ min: -2, max: 6 }),
-      events: fc.integer({ min: 0, max: 3 })
+      events: fc.integer({ min: 0, max: 3 }),
+      name: fc.option(fc.constantFrom("Agent Smith", "Agent", "'"), { nil: undefined }),
+      says: anySaid,
+      spanSays: fc.array(
+        fc.record({
+          type: fc.constantFrom("LLM_CALL", "EMBEDDING", "AGENT"),
+          start: anySaid,
+          end: fc.option(anySaid, { nil: undefined })
+        }),
+        { minLength: 3, maxLength: 3 }
+      )
     }),
     { minLength: 60, maxLength: 90 }
   )
 
 /** The facts of samples, of all executions at the same time. */
 const chainOfSamples = (chain: FactChain, samples: ReadonlyArray<Sample>): FactChain => {
-  for (const { agent, id, provisional, start } of samples) {
-    chain.start(id, {
+  for (const { agent, id, name, provisional, says, start } of samples) {
+    const told = {
       agent_id: agent,
       started_at: timeAt(start),
       ...(provisional ? { provisional: true as const } : {})
-    })
+    }
+    chain.start(id, told, defined({ agent_name: name, metadata: says }))
   }
-  for (const { arrived, events, id, provisional, spans } of samples) {
-    for (let n = 1; n <= spans; n++) chain.span(id, `${id}-${n}`)
+  for (const { arrived, events, id, provisional, spanSays, spans } of samples) {
+    for (const [n, { start, type }] of spanSays.slice(0, spans).entries()) {
+      chain.span(id, `${id}-${n + 1}`, timeAt(0), start, type)
+    }
     if (provisional && arrived !== undefined) {
       chain.start(id, { agent_id: arrived.agent, started_at: timeAt(arrived.start) })
     }
     for (let n = 1; n <= events; n++) chain.event(id, `${id}-${Math.min(n, spans)}`, n)
   }
-  for (const { duration, failed, id, spans, start, status } of samples) {
-    for (let n = 1; n <= Math.min(failed, spans); n++) chain.endSpan(id, `${id}-${n}`)
+  for (const { duration, failed, id, spanSays, spans, start, status } of samples) {
+    for (let n = 1; n <= Math.min(failed, spans); n++) {
+      chain.endSpan(id, `${id}-${n}`, spanSays[n - 1]!.end)
+    }
     if (status !== "RUNNING") chain.end(id, status, timeAt(start + duration))
   }
   return chain
 }
 
 const time = fc.integer({ min: -1, max: 14 }).map(timeAt)
+/** So that most questions have an answer. */
+const rarely = <A>(arbitrary: fc.Arbitrary<A>) => fc.option(arbitrary, { nil: undefined, freq: 1 })
 const optional = <A>(arbitrary: fc.Arbitrary<A>) => fc.option(arbitrary, { nil: undefined })
+
+const choiceOf = (...texts: ReadonlyArray<string>) =>
+  optional(
+    fc.array(
+      fc.oneof(
+        fc.record({ text: fc.constantFrom(...texts), isOpen: fc.boolean() }),
+        fc.constant({ text: "", isOpen: true })
+      ),
+      { minLength: 1, maxLength: 3 }
+    )
+  )
 
 const anyQuery = fc
   .record({
-    status: optional(fc.constantFrom<TraceStatus>("RUNNING", ...terminalStatuses)),
-    agentId: optional(agent),
+    status: optional(
+      fc.uniqueArray(fc.constantFrom<TraceStatus>("RUNNING", ...terminalStatuses), { minLength: 1 })
+    ),
+    agentId: choiceOf(...agents),
+    agentName: choiceOf("Agent", "Agent Smith", "agent"),
+    model: rarely(choiceOf(...models, "gpt-")),
+    sessionId: rarely(choiceOf(...persons)),
+    userId: rarely(choiceOf(...persons, "u_", "1e21")),
+    minTokens: rarely(fc.constantFrom(0, 1, 12, 1_000_000)),
     from: optional(time),
     to: optional(time),
     hasError: optional(fc.boolean()),
@@ -279,13 +375,7 @@ const anyQuery = fc
     offset: fc.constantFrom(0, 0, 1, 7, 50, 1_990, 5_000),
     limit: fc.constantFrom(0, 1, 5, 50, 1_000)
   })
-  .map(
-    (made) =>
-      Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined)) as Omit<
-        ExecutionPageQuery,
-        "tenantId"
-      >
-  )
+  .map((made): Omit<ExecutionPageQuery, "tenantId"> => defined(made))
 
 /** Run a law that asks the store. */
 const law = <A>(
@@ -331,7 +421,7 @@ export const traceStoreContract = <E>(
         const chunksOf = (withMetadata: () => boolean) =>
           Effect.map(
             Stream.runCollect(store.outlines("outlined", "large", withMetadata)),
-            (chunks) => chunks.map((some) => some.map(({ metadata }) => metadata.length))
+            (chunks) => chunks.map((some) => some.map(({ details }) => details!.metadata.length))
           )
         const all = yield* chunksOf(() => true)
         assert.strictEqual(all.flat().length, ids.length)
@@ -357,26 +447,50 @@ export const traceStoreContract = <E>(
           const chain = new FactChain("hints", 500_000)
           chain.start("hinted")
           for (const [n, metadata] of hintingMetadata.entries()) {
-            chain.span("hinted", `s${n}`, timeAt(0), metadata)
+            chain.span("hinted", `s${n}`, timeAt(0), { ...metadata, ...NO_HINT })
           }
-          chain.endSpan("hinted", "s0")
+          chain.endSpan("hinted", "s0", NO_HINT)
           yield* stored(chain.all, 9)
           const found = (yield* Stream.runCollect(
             store.outlines("hints", "hinted", () => true)
           )).flat()
           assert.strictEqual(found.length, hintingMetadata.length + 1)
-          assert.strictEqual(found.at(-1)!.metadata, "")
+          assert.strictEqual(found.at(-1)!.details!.metadata, "{}")
           for (const [n, metadata] of hintingMetadata.entries()) {
-            const read = { metadata: parseJson(found[n]!.metadata) as JsonObject }
+            const read = { metadata: parseJson(found[n]!.details!.metadata) as JsonObject }
             assert.deepStrictEqual(hintsOf(read), hintsOf({ metadata }), JSON.stringify(metadata))
             const { input_tokens, output_tokens } = summaryOf({ metadata }) ?? {}
             const { input_tokens: input, output_tokens: output } = summaryOf(read) ?? {}
             assert.deepStrictEqual([input, output], [input_tokens, output_tokens])
           }
-          const bulk = found.find(({ metadata }) => metadata.includes('"parts"'))!.metadata
-          assert.notInclude(bulk, '"text"')
+          const bulk = found.find(({ details }) => details!.metadata.includes('"parts"'))!
+          assert.notInclude(bulk.details!.metadata, '"text"')
         }),
       60_000
+    )
+
+    it.effect("gives a graph the names and errors of large facts, whatever the texts are", () =>
+      Effect.gen(function* () {
+        const store = yield* TraceStore
+        const chain = new FactChain("large texts", 520_000)
+        for (const text of allTexts) {
+          chain.start(text)
+          chain.span(text, `s ${text}`, timeAt(0), NO_HINT)
+          chain.endSpan(text, `s ${text}`, NO_HINT)
+        }
+        yield* stored(chain.all, 9)
+        for (const text of allTexts) {
+          const [, started, ended] = chain.all.filter(({ executionId }) => executionId === text)
+          const found = yield* Stream.runCollect(store.outlines("large texts", text, () => false))
+          assert.deepStrictEqual(
+            found.flat().map(({ details, fact }) => [fact, details]),
+            [
+              [withoutDetails(started!.body), { name: `span s ${text}`, error: "", metadata: "" }],
+              [withoutDetails(ended!.body), { name: "", error: '"secret error"', metadata: "" }]
+            ]
+          )
+        }
+      })
     )
 
     it.effect(
@@ -406,7 +520,10 @@ export const traceStoreContract = <E>(
             )
             assert.strictEqual(yield* store.executionOfSpan("bytes", `s ${text}`), text)
             assert.strictEqual(yield* store.executionOfSpan("bytes", `root ${text}`), text)
-            const page = yield* pageOf(everythingOf("bytes", { agentId: text }), false)
+            const page = yield* pageOf(
+              everythingOf("bytes", { agentId: [{ text, isOpen: false }] }),
+              false
+            )
             assert.deepStrictEqual(page, { executions: [[own[0]!.body, own[4]!.body]], total: 1 })
             const at = { executionId: text, spanId: `s ${text}` }
             assert.deepStrictEqual(yield* eventsOfSpan(store, "bytes", at), [[own[2]!.body]])
@@ -419,10 +536,10 @@ export const traceStoreContract = <E>(
               store.outlines("bytes", text, () => false)
             )).flat()
             assert.deepStrictEqual(
-              outlines.map(({ error, fact, metadata, name }) => [fact, name, error, metadata]),
+              outlines.map(({ fact, factNumber }) => [factNumber, fact]),
               [
-                [withoutDetails(own[1]!.body), `span s ${text}`, "", ""],
-                [withoutDetails(own[3]!.body), "", '"secret error"', ""]
+                [own[1]!.factNumber, own[1]!.body],
+                [own[3]!.factNumber, own[3]!.body]
               ]
             )
             const counts = yield* store.eventCounts("bytes", text)
@@ -557,10 +674,27 @@ export const traceStoreContract = <E>(
           yield* check(chain.all.slice(0, half), [false, true])
           yield* stored(chain.all.slice(half))
           yield* check(chain.all, [false, true])
+          const store = yield* TraceStore
+          const whole = Map.groupBy(chain.all, ({ executionId }) => executionId)
+          const summaries = new Map(
+            [...whole].map(([id, own]) => [
+              id,
+              summaryOfFacts(own.map(({ body }) => parseFact(body)!))
+            ])
+          )
+          const summed = store.summaries(tenant, [...whole.keys(), "unknown"])
+          assert.deepStrictEqual(
+            new Map([...(yield* summed)].sort()),
+            new Map([...summaries].sort())
+          )
           yield* withoutMerges(
             Effect.gen(function* () {
               yield* stored(chain.all.slice(half - 20, half + 20))
               yield* check(chain.all, [true])
+              assert.deepStrictEqual(
+                new Map([...(yield* summed)].sort()),
+                new Map([...summaries].sort())
+              )
             })
           )
         })
@@ -579,7 +713,7 @@ export const traceStoreContract = <E>(
           for (const offset of [25, 100, 5_000]) {
             const past = everythingOf("pages", { offset, limit: 10 })
             assert.deepStrictEqual(yield* pageOf(past, final), { executions: [], total: 25 })
-            assert.deepStrictEqual(yield* pageOf({ ...past, status: "FAILED" }, final), {
+            assert.deepStrictEqual(yield* pageOf({ ...past, status: ["FAILED"] }, final), {
               executions: [],
               total: 5
             })
@@ -657,7 +791,7 @@ export const traceStoreContract = <E>(
           assert.strictEqual(parseFact(page.executions[0]![0]!)!.execution_id, `e${page.total - 1}`)
           assert.isAtLeast(page.total, total)
           total = page.total
-          const running = yield* pageOf({ ...newest, status: "RUNNING" }, false)
+          const running = yield* pageOf({ ...newest, status: ["RUNNING"] }, false)
           for (const facts of running.executions) assert.strictEqual(facts.length, 1)
         }
         yield* Fiber.join(arriving)
@@ -1040,7 +1174,8 @@ export const traceStoreContract = <E>(
           ["status", "'FAILED'"],
           ["started_at", "started_at + 1"],
           ["ended_at", "ended_at + 1"],
-          ["payload_hash", "'another'"]
+          ["payload_hash", "'another'"],
+          ["summary", "tuple(1, 2, 3, 4.5, 'm', '', '', '')"]
         ]
         for (const [index, [column, lie]] of lies.entries()) {
           yield* tamper(

@@ -29,7 +29,7 @@ const quiet = () => undefined
 const runs = (pid: number) => identityOf(pid) !== undefined
 
 const brokerLayer = (dataFolder: string, port: number) =>
-  EmbeddedBroker.layer({ port, cacheDir, report: quiet }).pipe(
+  EmbeddedBroker.layer({ port, isOpen: true, cacheDir, report: quiet }).pipe(
     Layer.provide(DataFolder.layer(dataFolder))
   )
 

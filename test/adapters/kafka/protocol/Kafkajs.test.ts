@@ -3,6 +3,11 @@ import { readdirSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 import { assert, describe, it } from "vitest"
+import {
+  errorOfCode,
+  isLeaderMoving,
+  protocolErrorOf
+} from "../../../../src/adapters/kafka/protocol/KafkaClient.ts"
 
 const VERSION = "2.2.4"
 const FOLDER = "src/adapters/kafka/protocol"
@@ -43,5 +48,29 @@ describe("kafkajs", () => {
       listed
     )
     for (const [name] of imports()) assert.doesNotThrow(() => require.resolve(name))
+  })
+})
+
+describe("an error of a broker", () => {
+  const wrapped = (code: number) =>
+    Object.assign(new Error("retries exceeded"), { cause: errorOfCode(code) })
+
+  it("is named as the protocol does, wherever it is wrapped", () => {
+    const names = [-1, 1, 6, 90].map((code) => protocolErrorOf(wrapped(code)))
+    assert.deepStrictEqual(names, [
+      "UNKNOWN_SERVER_ERROR",
+      "OFFSET_OUT_OF_RANGE",
+      "NOT_LEADER_FOR_PARTITION",
+      "PRODUCER_FENCED"
+    ])
+  })
+
+  it("passes where the brokers don't agree on a leader yet", () => {
+    assert.deepStrictEqual(
+      [3, 5, 6, 74, 75].map((code) => isLeaderMoving(wrapped(code))),
+      [true, true, true, true, true]
+    )
+    assert.isFalse([-1, 1, 90].map(wrapped).some(isLeaderMoving))
+    assert.isFalse(isLeaderMoving(new Error("anything else")))
   })
 })

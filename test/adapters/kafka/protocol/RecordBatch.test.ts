@@ -42,7 +42,8 @@ const frame: BatchFrame = {
   producerEpoch: 7,
   sequence: 2_147_483_000,
   transactional: false,
-  timestamp: 1_795_000_000_123
+  timestamp: 1_795_000_000_123,
+  compression: "zstd"
 }
 
 const toBuffer = (value: string | Buffer | null): Buffer | null =>
@@ -149,6 +150,27 @@ describe("a record batch", () => {
   it("made at the same time as others", async () => {
     const values = Array.from({ length: 12 }, () => randomBytes(100_000))
     await Promise.all(values.map((value) => assertReadBack([{ key: "k", value }])))
+  })
+
+  it.each(["gzip", "none"] as const)("compressed with %s", async (compression) => {
+    const wanted = { ...frame, compression }
+    for (const bytes of [40, 400, 40_000, 400_000]) {
+      const value = randomBytes(bytes).toString("hex")
+      await assertReadBack([{ key: "a", value }], wanted)
+      await assertReadBack([{ key: "a", value: "a".repeat(2 * bytes) }], wanted)
+    }
+  })
+
+  it("names its codec, and has none where it is small or none is wanted", async () => {
+    const codecOf = async (compression: BatchFrame["compression"], bytes: number) => {
+      const value = "a".repeat(bytes)
+      const batch = await encodeRecordBatch([{ key: null, value }], { ...frame, compression })
+      return [batch.readInt16BE(21) & 7, batch.length < bytes]
+    }
+    assert.deepStrictEqual(await codecOf("zstd", 10_000), [4, true])
+    assert.deepStrictEqual(await codecOf("gzip", 10_000), [1, true])
+    assert.deepStrictEqual(await codecOf("none", 10_000), [0, false])
+    assert.deepStrictEqual(await codecOf("gzip", 20), [0, false])
   })
 
   it("is compressed if that is worth it", async () => {

@@ -1,10 +1,18 @@
 /** The language of `where`: what its texts mean, what is refused and at which column. */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { Expression } from "../../../../src/domain/events/where/Expression.ts"
+import {
+  type Expression,
+  WHERE_LENGTH_MAX
+} from "../../../../src/domain/events/where/Expression.ts"
 import { parseWhere, WhereError } from "../../../../src/domain/events/where/Parse.ts"
 import { printWhere } from "../../../../src/domain/events/where/Print.ts"
-import { expressionOf, fixedWhere } from "../../../../src/domain/events/where/Where.ts"
+import {
+  expressionOf,
+  fixedWhere,
+  whereWithMoments
+} from "../../../../src/domain/events/where/Where.ts"
+import { runs } from "../../../support/Runs.ts"
 import { anyExpression } from "./Expressions.ts"
 
 const NOW = "2026-11-21T12:00:00.000000Z"
@@ -111,7 +119,12 @@ const refusals: ReadonlyArray<readonly [text: string, column: number, what: RegE
   ['"a', 1, /is not closed/],
   ['""', 1, /empty/],
   ["a\\", 3, /has to follow/],
-  ["colour:red", 1, /"colour" is no field \(id, .*metadata\.<path>\)/],
+  [
+    "colour:red",
+    1,
+    /"colour" is no field; fields are id, .*metadata\.<path>; a text goes in quotes/
+  ],
+  ["outcom:failure", 1, /"outcom" is no field; did you mean outcome\? A text goes in quotes/],
   ["http://x", 1, /a text goes in quotes/],
   ["outcome:", 9, /a value has to follow/],
   ["outcome:failure,", 17, /a value has to follow/],
@@ -178,6 +191,45 @@ describe("where", () => {
     const fixed = fixedWhere("timestamp>=-24h login", NOW)
     assert.strictEqual(fixed, 'timestamp>=2026-11-20T12:00:00.000000Z "login"')
     assert.strictEqual(fixedWhere(fixed, "2027-01-01T00:00:00.000000Z"), fixed)
+  })
+
+  it("is written with the moments of its times from now, and else as it was", () => {
+    const text =
+      'timestamp>=-24h  (ü OR -created_at:"now",2026-11-01, now+1h) now "timestamp:now" metadata.at:now'
+    const [day, now, hour] = ["2026-11-20T12:00:00.000000Z", NOW, "2026-11-21T13:00:00.000000Z"]
+    assert.strictEqual(
+      whereWithMoments(text, NOW),
+      `timestamp>=${day}  (ü OR -created_at:${now},2026-11-01, ${hour})`
+        + ' now "timestamp:now" metadata.at:now'
+    )
+  })
+
+  it("means the same with the moments, whenever it is read", () => {
+    const times = ["now", "-24h", "now-2w", "+5m", "2026-11-20", "2026-11-20T10:00:00Z"]
+    const part = fc
+      .tuple(
+        fc.constantFrom("timestamp", "-created_at", "NOT timestamp", "metadata.at"),
+        fc.constantFrom(":", "=", "!="),
+        fc.array(fc.constantFrom(...times, '"now"'), { minLength: 1, maxLength: 3 })
+      )
+      .map(([field, sign, values]) => `${field}${sign}${values.join(",")}`)
+    fc.assert(
+      fc.property(fc.array(part, { minLength: 1, maxLength: 5 }), anyExpression, (parts, other) => {
+        const text = `${parts.join(" OR ")} (${printWhere(other)})`
+        const fixed = whereWithMoments(text, NOW)
+        const [before, later] = [parseWhere(text, NOW), "2027-01-01T00:00:00.000000Z"]
+        assert.deepStrictEqual(parseWhere(fixed, later), before, text)
+      }),
+      { numRuns: runs(5_000) }
+    )
+  })
+
+  it("stays as it is where the moments have no room", () => {
+    const padded = (length: number) => "timestamp>-24h a".padEnd(length)
+    const added = "2026-11-20T12:00:00.000000Z".length - "-24h".length
+    const fits = padded(WHERE_LENGTH_MAX - added)
+    assert.strictEqual(whereWithMoments(fits, NOW).length, WHERE_LENGTH_MAX)
+    assert.strictEqual(whereWithMoments(`${fits} `, NOW), `${fits} `)
   })
 
   it("is kept whatever its printed form has more of than what a client may write", () => {

@@ -1,5 +1,5 @@
 /** One turn with a tool, as each convention writes it into metadata. */
-import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
+import type { JsonObject } from "../../../../src/domain/json/Json.ts"
 import type { Shape } from "./Spans.ts"
 
 /** A model asks for a tool, which runs, and is asked again with the result. */

@@ -1,6 +1,6 @@
 /** Spans of one execution, drawn small: what they name, and when they ran. */
 import fc from "fast-check"
-import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
+import type { JsonObject } from "../../../../src/domain/json/Json.ts"
 import { formatMicros } from "../../../../src/domain/Timestamp.ts"
 import type { Span } from "../../../../src/domain/traces/TraceResources.ts"
 

@@ -192,6 +192,16 @@ describe("a span", () => {
   })
 })
 
+/** A span that is stored without something, and what is said of that. */
+const lacking = (changes: Json) => {
+  const { commands, leftOut, refused } = prepared(fromJsonText(exportOf([span(changes)])))
+  assert.isEmpty(refused)
+  assert.strictEqual(leftOut.length, 1)
+  const operation = plain(commands.flat()[0]!) as Json
+  const { metadata, name } = operation["details"]
+  return { message: leftOut[0]!.message, operation, metadata, name }
+}
+
 describe("values", () => {
   const values = (attributes: ReadonlyArray<Json>): Json =>
     one({ attributes })["details"].metadata.attributes
@@ -226,18 +236,22 @@ describe("values", () => {
     const keys = ["", "__proto__", "constructor", "a.b", "ключ", "a\nb"]
     const found = values(keys.map((key) => text(key, `v${key}`)))
     assert.sameMembers(Object.keys(found), keys)
-    const twice = refusalOf({ attributes: [text("k", "1"), text("k", "2")] })
-    assert.include(twice, 'attributes["k"]: this key is given more than once')
+    const twice = lacking({ attributes: [text("k", "1"), text("k", "2")] })
+    assert.include(twice.message, 'attributes["k"]: this key is given more than once')
+    assert.deepInclude(twice.metadata, { attributes: { k: "1" }, dropped_attributes_count: 1 })
   })
 
   it("nest as deep as in any metadata, counted from there", () => {
     assert.isDefined(values([attribute("deep", nested(30))]))
-    assert.include(refusalOf({ attributes: [attribute("deep", nested(31))] }), "32 levels")
+    const deep = lacking({ attributes: [attribute("deep", nested(31)), text("b", "c")] })
+    assert.include(deep.message, "32 levels")
+    assert.include(deep.metadata.attributes, { b: "c" })
+    assert.strictEqual(deep.metadata.dropped_attributes_count, 1)
     const event = (levels: number) => ({
       events: [{ timeUnixNano: START, name: "e", attributes: [attribute("d", nested(levels))] }]
     })
     assert.isDefined(one(event(30)))
-    assert.include(refusalOf(event(31)), 'events[0].attributes["d"]')
+    assert.include(lacking(event(31)).message, 'events[0].attributes["d"]')
   })
 
   it("are the same in both encodings", () => {
@@ -342,33 +356,86 @@ describe("what can't be stored", () => {
   it("refuses the span by its ids, and names the field", () => {
     const label = `span eee19b7ec3c1b174 of trace ${TRACE}: `
     const cases: ReadonlyArray<readonly [Json, string]> = [
-      [{ startTimeUnixNano: "0" }, "start_time_unix_nano: missing"],
-      [{ startTimeUnixNano: "1763700002000000000" }, "end_time_unix_nano: is before"],
+      [{ startTimeUnixNano: "0", endTimeUnixNano: "0" }, "start_time_unix_nano: missing"],
       [{ endTimeUnixNano: "9300000000000000000" }, "end_time_unix_nano: must be before"],
       [{ parentSpanId: "ab" }, "parent_span_id: must be 8 bytes"],
-      [{ parentSpanId: "eee19b7ec3c1b174" }, "parent_span_id: the span is its own parent"],
-      [{ links: [{ traceId: TRACE, spanId: "eee19b7ec3c1b174" }] }, "links: the span links to"],
-      [{ status: { code: 3 } }, "status.code: 3 is no status code"],
-      [{ name: "a\u0000" }, "name: must be at most 1024 characters"],
-      [{ name: "x".repeat(1_025) }, "name: must be at most 1024 characters"],
-      [{ attributes: [text("a", "\u0000")] }, 'attributes["a"]: holds U+0000'],
-      [{ attributes: [text("\u0000", "a")] }, 'attributes["\\u0000"]: holds U+0000'],
-      [{ traceState: "\u0000" }, "trace_state: holds U+0000"],
-      [{ events: [{ name: "e" }] }, "events[0].time_unix_nano: missing"],
-      [{ events: [{ name: "\u0000", timeUnixNano: START }] }, "events[0].name: holds U+0000"],
-      [
-        { events: Array.from({ length: 1_001 }, () => ({ name: "e", timeUnixNano: START })) },
-        "events: 1001 of them"
-      ],
-      [
-        { links: Array.from({ length: 257 }, (_, n) => ({ traceId: TRACE, spanId: id(n + 1) })) },
-        "links: 257 of them"
-      ]
+      [{ parentSpanId: "eee19b7ec3c1b174" }, "parent_span_id: the span is its own parent"]
     ]
     for (const [changes, reason] of cases) {
       const message = refusalOf(changes)
       assert.isTrue(message.startsWith(label + reason), message)
     }
+  })
+
+  it("is left out of its span, which counts it and is stored", () => {
+    const label = `span eee19b7ec3c1b174 of trace ${TRACE}: is not stored as sent: `
+    const other = { traceId: TRACE, spanId: id(1) }
+    const event = { timeUnixNano: START, name: "e" }
+    const attributesLeft = { dropped_attributes_count: 1 }
+    const cases: ReadonlyArray<readonly [Json, string, Json]> = [
+      [{ attributes: [text("a", "\u0000")] }, 'attributes["a"]: holds U+0000', attributesLeft],
+      [
+        { attributes: [text("\u0000", "a"), text("b", "c")], droppedAttributesCount: 2 },
+        'attributes["\\u0000"]: holds U+0000',
+        { dropped_attributes_count: 3, attributes: { b: "c" } }
+      ],
+      [{ traceState: "\u0000" }, "trace_state: holds U+0000", {}],
+      [
+        { status: { code: 2, message: "\u0000" } },
+        "status.message: holds",
+        { status: { code: "ERROR" } }
+      ],
+      [{ status: { code: 3 } }, "status.code: 3 is no status code", {}],
+      [
+        { links: [{ traceId: TRACE, spanId: "eee19b7ec3c1b174" }, other] },
+        "links: the span links to itself",
+        { dropped_links_count: 1 }
+      ],
+      [
+        { links: Array.from({ length: 257 }, (_, n) => ({ ...other, spanId: id(n + 1) })) },
+        "links: 257 of them; the first 256 are kept",
+        { dropped_links_count: 1 }
+      ],
+      [
+        { events: [{ name: "e" }, event] },
+        "events[0].time_unix_nano: missing",
+        { dropped_events_count: 1 }
+      ],
+      [
+        { events: [{ ...event, name: "\u0000" }, event], droppedEventsCount: 4 },
+        "events[0].name: holds U+0000",
+        { dropped_events_count: 5 }
+      ],
+      [
+        { events: Array.from({ length: 1_001 }, () => event) },
+        "events: 1001 of them; the first 1000 are kept",
+        { dropped_events_count: 1 }
+      ]
+    ]
+    for (const [changes, reason, members] of cases) {
+      const { message, metadata } = lacking(changes)
+      assert.isTrue(message.startsWith(label + reason), message)
+      assert.deepInclude(metadata, members)
+    }
+    const many = lacking({
+      attributes: Array.from({ length: 7 }, (_, n) => text(`a${n}`, "\u0000"))
+    })
+    assert.include(many.message, 'attributes["a4"]: holds')
+    assert.include(many.message, "and 2 more")
+  })
+
+  it("has a name and times all the same", () => {
+    const long = lacking({ name: "é".repeat(1_025) })
+    assert.include(long.message, "name: over 1024 characters")
+    assert.strictEqual(long.name, "é".repeat(1_024))
+    assert.strictEqual(long.metadata.name, "é".repeat(1_025))
+    assert.strictEqual(lacking({ name: "a\u0000b" }).name, "a\ufffdb")
+    const backwards = lacking({ startTimeUnixNano: "1763700002000000000" })
+    assert.include(backwards.message, "end_time_unix_nano: is before start_time_unix_nano")
+    assert.strictEqual(backwards.operation["endedAt"], backwards.operation["startedAt"])
+    const endless = lacking({ startTimeUnixNano: "0" })
+    assert.include(endless.message, "start_time_unix_nano: missing; the end is taken")
+    assert.strictEqual(endless.operation["endedAt"], endless.operation["startedAt"])
   })
 
   it("refuses a span without usable ids by its place", () => {
@@ -442,20 +509,28 @@ describe("what can't be stored", () => {
     assert.match(over, /metadata: [0-9]+ bytes in canonical form; send at most 100/)
   })
 
-  it("refuses every span of a resource or scope that can't be stored, and no other", () => {
+  it("is left out of a resource and a scope too, which count it", () => {
     const good = exportOf([span()]).resourceSpans[0]
     const bad = exportOf([span({ spanId: id(1) }), span({ spanId: id(2) })], {
-      attributes: [text("a", "\u0000")]
+      attributes: [text("a", "\u0000"), text("b", "c")]
     }).resourceSpans[0]
-    const { commands, refused } = prepared(fromJsonText({ resourceSpans: [bad, good] }))
+    const { commands, leftOut, refused } = prepared(fromJsonText({ resourceSpans: [good, bad] }))
+    assert.isEmpty(refused)
+    assert.deepStrictEqual(leftOut, [
+      {
+        message:
+          'resource number 2 of the request: is not stored as sent: resource.attributes["a"]: holds U+0000; '
+          + "send it without",
+        reasons: ["character"]
+      }
+    ])
     assert.deepStrictEqual(
-      refused.map(({ index }) => index),
-      [0, 1]
-    )
-    assert.include(refused[0]!.message, 'resource.attributes["a"]: holds U+0000')
-    assert.deepStrictEqual(
-      commands.flat().map(({ index }) => index),
-      [2]
+      commands.flat().map((operation) => plain(operation).details.metadata.resource),
+      [
+        undefined,
+        { attributes: { b: "c" }, dropped_attributes_count: 1 },
+        { attributes: { b: "c" }, dropped_attributes_count: 1 }
+      ]
     )
   })
 })
@@ -467,7 +542,7 @@ describe("an export", () => {
   it("says what its execution is with the first span of a trace and with each root", () => {
     const other = "ab".repeat(16)
     const spans = [
-      span({ spanId: id(1), parentSpanId: id(9), startTimeUnixNano: "0" }),
+      span({ spanId: id(1), parentSpanId: "ab" }),
       span({ spanId: id(2), parentSpanId: id(9) }),
       span({ spanId: id(3), parentSpanId: id(9) }),
       span({ traceId: other, spanId: id(4), parentSpanId: id(9) }),
@@ -535,14 +610,17 @@ describe("an export", () => {
     assert.deepStrictEqual(langGraph, { step: 2, node: "n", triggers: [] })
   })
 
-  it("refuses a span that no command could hold", () => {
+  it("keeps of a span that no command could hold the first events", () => {
     const attributes = Array.from({ length: 60 }, (_, n) => text(`a${n}`, "x".repeat(1_000)))
     const events = Array.from({ length: 80 }, (_, n) => ({
       timeUnixNano: START,
       name: `e${n}`,
       attributes
     }))
-    assert.include(refusalOf({ events }), "larger than the log takes at once")
+    const { message, metadata, operation } = lacking({ events })
+    assert.include(message, "events: 80 of them; the first 62 are kept")
+    assert.strictEqual(metadata.dropped_events_count, 18)
+    assert.strictEqual(operation["events"].length, 62)
   })
 
   it("is refused as a whole with too many spans, or too much of a resource repeated", () => {

@@ -1,8 +1,9 @@
 /** Runs that SDKs have sent, recorded under test/examples: what alk makes of them. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
-import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
+import type { JsonObject } from "../../../../src/domain/json/Json.ts"
 import { inferEdges } from "../../../../src/domain/traces/InferredEdges.ts"
+import { comparedSpan, totalsOf } from "../../../../src/domain/traces/RunDiff.ts"
 import { spanGraphOf } from "../../../../src/domain/traces/SpanGraph.ts"
 import { summaryOf } from "../../../../src/domain/traces/SpanSummary.ts"
 import type { Span } from "../../../../src/domain/traces/TraceResources.ts"
@@ -202,6 +203,36 @@ describe("calls of the Anthropic SDK, by OpenLLMetry", () => {
       "tool_call|anthropic.chat|execute_tool tides",
       "tool_result|execute_tool tides|anthropic.chat"
     ])
+  })
+})
+
+describe("a run of the Claude Agent SDK, by OpenInference", () => {
+  const spans = recorded("claude-agent-sdk-openinference")
+
+  it("has the agent, what it has used, and the tool", () => {
+    assert.sameMembers(namesOf(spans), ["AGENT ClaudeAgent.query", "TOOL_CALL mcp__almanac__tides"])
+    const agent = spans.find(({ span_type }) => span_type === "AGENT")!
+    assert.deepInclude(summaryOf(agent), {
+      model: "claude-mock-1",
+      input_tokens: 240,
+      output_tokens: 23,
+      finish_reasons: ["end_turn"],
+      cost: 0.00142
+    })
+    assert.isString(summaryOf(agent)?.session_id)
+  })
+
+  it("has the totals that its agent says, for it tells of no calls", () => {
+    const totals = totalsOf({
+      spans: spans.map((span) => comparedSpan(span, false)),
+      startedAt: spans[0]!.started_at,
+      endedAt: undefined
+    })
+    const { calls, cost, input_tokens, output_tokens } = totals
+    assert.deepStrictEqual(
+      { calls, cost, input_tokens, output_tokens },
+      { calls: 0, cost: 0.00142, input_tokens: 240, output_tokens: 23 }
+    )
   })
 })
 

@@ -1,0 +1,83 @@
+/** What of a topic is erased by later records of it: what is stored again leaves their details out. */
+import { eraseFact, parseFact } from "../../domain/traces/TraceFact.ts"
+import type { LogRecord } from "../../ports/EventLog.ts"
+import type { StoredTopic } from "../../ports/TopicRows.ts"
+import { linkOfRecord } from "../log/ChainRecord.ts"
+import { bodyOf, tenantOf } from "./ProjectedTopic.ts"
+import { erasedRecord, erasedTargetsOf } from "./ProjectionErasure.ts"
+
+export interface Erasures {
+  /** Learn what a record erases. */
+  readonly take: (record: LogRecord) => void
+  /** The record as erasing has left it. */
+  readonly apply: (record: LogRecord) => LogRecord
+}
+
+/** Two ids in one key; neither holds control characters. */
+const SEPARATOR = "\n"
+
+const withValue = (record: LogRecord, text: string | undefined): LogRecord =>
+  text === undefined ? record : { ...record, value: Buffer.from(text) }
+
+/** Of two erasures of one event the first counts. */
+const ofEvents = (): Erasures => {
+  const erasedAt = new Map<string, string>()
+  const keyOf = (tenantId: string, sequence: number) => `${tenantId}${SEPARATOR}${sequence}`
+  const targets = (record: LogRecord) => {
+    try {
+      return erasedTargetsOf(bodyOf(record))
+    } catch {
+      // Bytes that no sequencer has written erase nothing.
+      return undefined
+    }
+  }
+  return {
+    take: (record) => {
+      const found = targets(record)
+      if (found === undefined || found.tenantId !== tenantOf(record)) return
+      for (const { erasedAt: at, sequenceNumber } of found.erasures) {
+        const key = keyOf(found.tenantId, sequenceNumber)
+        if (!erasedAt.has(key)) erasedAt.set(key, at)
+      }
+    },
+    apply: (record) => {
+      const link = linkOfRecord("events", record)
+      const at = link && erasedAt.get(keyOf(link.tenantId, link.sequenceNumber))
+      return at === undefined ? record : withValue(record, erasedRecord(String(record.value), at))
+    }
+  }
+}
+
+interface ErasedFacts {
+  readonly before: number
+  readonly erasedAt: string
+}
+
+/** Facts of an execution before the one that erases it. */
+const ofFacts = (): Erasures => {
+  const executions = new Map<string, Array<ErasedFacts>>()
+  const MARK = Buffer.from('"execution.erased"')
+  return {
+    take: (record) => {
+      if (record.value?.includes(MARK) !== true) return
+      const fact = parseFact(record.value.toString())
+      if (fact?.type !== "execution.erased" || fact.tenant_id !== tenantOf(record)) return
+      const key = `${fact.tenant_id}${SEPARATOR}${fact.execution_id}`
+      const known = executions.get(key) ?? []
+      known.push({ before: fact.fact_number, erasedAt: fact.created_at })
+      executions.set(key, known)
+    },
+    apply: (record) => {
+      const fact = record.value === null ? undefined : parseFact(record.value.toString())
+      if (fact?.details === undefined) return record
+      const known = executions.get(`${fact.tenant_id}${SEPARATOR}${fact.execution_id}`) ?? []
+      const by = known.find(({ before }) => fact.fact_number < before)
+      return by === undefined ? record : withValue(record, eraseFact(fact, by.erasedAt))
+    }
+  }
+}
+
+export const makeErasures = (topic: StoredTopic): Erasures => {
+  if (topic === "events") return ofEvents()
+  return topic === "traces" ? ofFacts() : { take: () => undefined, apply: (record) => record }
+}

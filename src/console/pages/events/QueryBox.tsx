@@ -1,0 +1,204 @@
+/** The query language of the API in one box, with the names of fields and their values. */
+import { useSignal } from "@preact/signals"
+import type { RefObject } from "preact"
+import { useEffect, useRef } from "preact/hooks"
+import type { EventFacets } from "../../../client/gen/Api.d.ts"
+import { type ApiFailure, call } from "../../api/Client.ts"
+import { whereFields, whereValue, wordBefore } from "../../state/Where.ts"
+
+interface Offer {
+  readonly text: string
+  readonly hint: string
+}
+
+const countable = ["action", "outcome", "actor_type", "actor_id", "resource_type", "resource_id"]
+const OFFERS_MAX = 8
+const PAUSE_MS = 150
+
+const fieldOffers = (word: string): ReadonlyArray<Offer> =>
+  word === ""
+    ? []
+    : whereFields
+        .filter((field) => field.startsWith(word) && field !== word)
+        .map((field) => ({ text: field.endsWith(".") ? field : `${field}:`, hint: "" }))
+
+/** Values of a field that begin with a text, most frequent first. */
+const valueOffers = async (
+  field: string,
+  begun: string,
+  signal: AbortSignal
+): Promise<ReadonlyArray<Offer>> => {
+  const parameters = new URLSearchParams({ fields: field, limit: String(OFFERS_MAX) })
+  const text = begun.replace(/^"/, "")
+  if (text !== "") parameters.set("where", `${field}:${whereValue(text)}*`)
+  const { facets } = await call<EventFacets>(`/v1/events/facets?${parameters}`, { signal })
+  return facets
+    .flatMap(({ groups }) => groups)
+    .map(({ count, key }) => ({ text: `${field}:${whereValue(key)} `, hint: String(count) }))
+}
+
+/** What is offered at the cursor of a box, and which of it is marked. */
+const useOffers = (input: RefObject<HTMLInputElement | null>) => {
+  const offers = useSignal<ReadonlyArray<Offer>>([])
+  const marked = useSignal(-1)
+  const asking = useRef<AbortController | undefined>(undefined)
+  const close = (): void => {
+    asking.current?.abort()
+    offers.value = []
+    marked.value = -1
+  }
+  const offer = (): void => {
+    asking.current?.abort()
+    marked.value = -1
+    const { selectionStart, value } = input.current!
+    const { word } = wordBefore(value, selectionStart ?? value.length)
+    const [, field, begun] = /^([a-z_]+):([^]*)$/.exec(word) ?? []
+    if (field === undefined || !countable.includes(field)) {
+      offers.value = fieldOffers(word)
+      return
+    }
+    // Those that still fit stay until the service has answered.
+    offers.value = offers.value.filter(({ text }) => text.startsWith(word))
+    const controller = new AbortController()
+    asking.current = controller
+    setTimeout(() => {
+      if (controller.signal.aborted) return
+      valueOffers(field, begun ?? "", controller.signal).then(
+        (found) => {
+          if (!controller.signal.aborted) offers.value = found
+        },
+        // The box works without offers.
+        () => {}
+      )
+    }, PAUSE_MS)
+  }
+  const take = ({ text: taken }: Offer): void => {
+    const box = input.current!
+    const cursor = box.selectionStart ?? box.value.length
+    const { start } = wordBefore(box.value, cursor)
+    box.setRangeText(taken, start, cursor, "end")
+    box.focus()
+    close()
+    if (taken.endsWith(":")) offer()
+  }
+  /** True if the key was one for the list. */
+  const press = (key: string): boolean => {
+    const last = offers.value.length - 1
+    if (last < 0) return false
+    if (key === "ArrowDown") marked.value = Math.min(last, marked.value + 1)
+    else if (key === "ArrowUp") marked.value = Math.max(-1, marked.value - 1)
+    else if (key === "Tab") take(offers.value[Math.max(0, marked.value)]!)
+    else if (key === "Enter" && marked.value >= 0) take(offers.value[marked.value]!)
+    else if (key === "Escape") close()
+    else return false
+    return true
+  }
+  useEffect(() => close, [])
+  return { offers: offers.value, marked: marked.value, close, offer, press, take }
+}
+
+const Offers = ({
+  marked,
+  offers,
+  take
+}: {
+  readonly offers: ReadonlyArray<Offer>
+  readonly marked: number
+  readonly take: (offer: Offer) => void
+}) => (
+  <div
+    id="where-offers"
+    class="offers"
+    role="listbox"
+    tabIndex={-1}
+    aria-label="Fields and values"
+    hidden={offers.length === 0}
+  >
+    {offers.map((one, at) => (
+      <div
+        key={one.text}
+        id={`where-offer-${at}`}
+        role="option"
+        tabIndex={-1}
+        aria-selected={at === marked}
+        onPointerDown={(event) => {
+          // The box would lose the focus, and close the list.
+          event.preventDefault()
+          take(one)
+        }}
+      >
+        <span>{one.text}</span> <span class="faint number">{one.hint}</span>
+      </div>
+    ))}
+  </div>
+)
+
+export const QueryBox = ({
+  apply,
+  failure,
+  text
+}: {
+  readonly text: string
+  readonly apply: (where: string) => void
+  /** What the service says of the expression that is applied. */
+  readonly failure: ApiFailure | undefined
+}) => {
+  const input = useRef<HTMLInputElement>(null)
+  const { close, marked, offer, offers, press, take } = useOffers(input)
+  useEffect(() => {
+    if (input.current !== null) input.current.value = text
+    close()
+  }, [text])
+  const onKey = (event: KeyboardEvent): void => {
+    const isLeft = event.key === "Escape" && offers.length === 0
+    if (isLeft) input.current?.blur()
+    if (!isLeft && (event.shiftKey || !press(event.key))) return
+    event.preventDefault()
+    event.stopPropagation()
+  }
+  return (
+    <search class="query">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          close()
+          apply(input.current?.value.trim() ?? "")
+        }}
+      >
+        <label for="where" class="hidden">
+          Query
+        </label>
+        <input
+          ref={input}
+          id="where"
+          type="text"
+          role="combobox"
+          aria-expanded={offers.length > 0}
+          aria-controls="where-offers"
+          aria-autocomplete="list"
+          aria-activedescendant={marked >= 0 ? `where-offer-${marked}` : undefined}
+          aria-invalid={failure !== undefined}
+          aria-describedby={failure === undefined ? undefined : "where-failure"}
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck={false}
+          maxLength={4_096}
+          placeholder="outcome:failure actor:u_1* metadata.amount>10000, or any text"
+          defaultValue={text}
+          onInput={offer}
+          onKeyDown={onKey}
+          onBlur={close}
+        />
+        <button type="submit" class="primary">
+          Search
+        </button>
+      </form>
+      <Offers offers={offers} marked={marked} take={take} />
+      {failure === undefined ? undefined : (
+        <p id="where-failure" class="failure" role="alert">
+          {failure.message}
+        </p>
+      )}
+    </search>
+  )
+}

@@ -1,0 +1,265 @@
+/** One span: what it was asked and answered, what it was given and returned, how it failed, all of it. */
+import { useEffect, useRef, useState } from "preact/hooks"
+import type { Span, TraceEventList } from "../../../client/gen/Api.d.ts"
+import { failureOf, useAnswer } from "../../api/Answer.ts"
+import { type ApiFailure, callText } from "../../api/Client.ts"
+import { Copy, Failure, Id, Loading, RunStatus, Scrolls, Time } from "../../parts/Basics.tsx"
+import { bytes, count, duration } from "../../parts/Format.ts"
+import {
+  conversationOf,
+  inputAndOutput,
+  isRef,
+  type Message,
+  type Part,
+  type ValueRef
+} from "../../parts/Messages.ts"
+import { microsOf } from "../../parts/SpanTree.ts"
+
+/** Characters that are shown before somebody asks for more. */
+const SHOWN = 2_000
+
+/** A text; of a long one its beginning. */
+const Long = ({ text }: { readonly text: string }) => {
+  const [isWhole, setWhole] = useState(false)
+  const isLong = text.length > SHOWN
+  return (
+    <>
+      <span class="text">{isLong && !isWhole ? `${text.slice(0, SHOWN)} …` : text}</span>
+      {isLong ? (
+        <p class="actions">
+          <button type="button" class="quiet" onClick={() => setWhole(!isWhole)}>
+            {isWhole ? "Show less" : `Show all ${count(text.length)} characters`}
+          </button>
+        </p>
+      ) : undefined}
+    </>
+  )
+}
+
+/** A value that is stored apart: its beginning, and the whole of it when it is asked for. */
+const Apart = ({ value }: { readonly value: ValueRef }) => {
+  const [text, setText] = useState<string | undefined>(undefined)
+  const [failure, setFailure] = useState<ApiFailure | undefined>(undefined)
+  const [isBusy, setBusy] = useState(false)
+  const load = () => {
+    setBusy(true)
+    setFailure(undefined)
+    callText(`/api/v1/payloads/${value.$ref.replace(/^sha256:/, "")}`)
+      .then(setText, (error) => setFailure(failureOf(error)))
+      .finally(() => setBusy(false))
+  }
+  if (text !== undefined) return <Long text={text} />
+  return (
+    <>
+      <span class="text">{value.preview} …</span>
+      {failure === undefined ? undefined : <Failure failure={failure} />}
+      <p class="actions">
+        {value.truncated === true ? (
+          <span class="faint">{bytes(value.bytes)}, of which only the beginning was kept</span>
+        ) : (
+          <button type="button" class="quiet" disabled={isBusy} onClick={load}>
+            {isBusy ? "Loading …" : `Load all ${bytes(value.bytes)}`}
+          </button>
+        )}
+      </p>
+    </>
+  )
+}
+
+/** A value as people read it: texts as they are, the rest as JSON. */
+const Value = ({ value }: { readonly value: unknown }) =>
+  isRef(value) ? (
+    <Apart value={value} />
+  ) : (
+    <Long text={typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "")} />
+  )
+
+const PartOf = ({ part }: { readonly part: Part }) => {
+  switch (part.kind) {
+    case "text":
+      return (
+        <div class="said">
+          <Value value={part.text} />
+        </div>
+      )
+    case "call":
+      return (
+        <div class="said called">
+          <strong>calls {part.name}</strong>
+          {part.input === undefined ? undefined : <Value value={part.input} />}
+        </div>
+      )
+    case "result":
+      return (
+        <div class="said returned">
+          <strong>result</strong> <Value value={part.output} />
+        </div>
+      )
+  }
+}
+
+const Messages = ({ messages }: { readonly messages: ReadonlyArray<Message> }) => (
+  <ol class="chat">
+    {messages.map((message, at) => (
+      <li
+        key={at}
+        class={`role-${/^(?:system|user|assistant|tool)$/.exec(message.role)?.[0] ?? "other"}`}
+      >
+        <span class="faint">{message.role}</span>
+        {message.parts.map((part, place) => (
+          <PartOf key={place} part={part} />
+        ))}
+      </li>
+    ))}
+  </ol>
+)
+
+const Said = ({ span }: { readonly span: Span }) => {
+  const conversation = conversationOf(span.metadata)
+  const { input, output } = inputAndOutput(span.metadata)
+  if (conversation !== undefined) {
+    return (
+      <>
+        <h3>Asked</h3>
+        <Messages messages={conversation.asked} />
+        {conversation.answered.length === 0 ? undefined : (
+          <>
+            <h3>Answered</h3>
+            <Messages messages={conversation.answered} />
+          </>
+        )}
+      </>
+    )
+  }
+  if (input === undefined && output === undefined) return null
+  return (
+    <div class="in-out">
+      <section aria-label="Given">
+        <h3>Given</h3>
+        <div class="said">{input === undefined ? "nothing" : <Value value={input} />}</div>
+      </section>
+      <section aria-label="Returned">
+        <h3>Returned</h3>
+        <div class="said">{output === undefined ? "nothing" : <Value value={output} />}</div>
+      </section>
+    </div>
+  )
+}
+
+/** The text of an error, with its stack where it has one. */
+const errorText = (error: NonNullable<Span["error"]>): unknown => {
+  if (typeof error === "string") return error
+  const { message, stack, stacktrace, type } = error as Record<string, unknown>
+  const lines = [type, message, stacktrace ?? stack].filter((one) => typeof one === "string")
+  return lines.length === 0 ? error : lines.join("\n")
+}
+
+const EventsOf = ({ span }: { readonly span: Span }) => {
+  const answer = useAnswer<TraceEventList>(`/api/v1/spans/${encodeURIComponent(span.id)}/events`)
+  if (answer.data === undefined) {
+    return answer.failure === undefined ? (
+      <Loading what="its events" />
+    ) : (
+      <Failure failure={answer.failure} retry={answer.reload} />
+    )
+  }
+  const { events, next_cursor } = answer.data
+  if (events.length === 0) return null
+  return (
+    <>
+      <h3>Events of the span</h3>
+      <ol class="rows">
+        {events.map(({ event_type, id, payload, timestamp }) => (
+          <li key={id}>
+            <Time at={timestamp} /> <strong>{event_type}</strong>
+            {payload === undefined ? undefined : (
+              <details>
+                <summary>Payload</summary>
+                <div class="said">
+                  <Value value={payload} />
+                </div>
+              </details>
+            )}
+          </li>
+        ))}
+      </ol>
+      {next_cursor === undefined ? undefined : (
+        <p class="faint">There are more: GET /api/v1/spans/{span.id}/events has all of them.</p>
+      )}
+    </>
+  )
+}
+
+const Facts = ({ span }: { readonly span: Span }) => {
+  const { summary } = span
+  const took =
+    span.ended_at === undefined ? undefined : microsOf(span.ended_at) - microsOf(span.started_at)
+  const facts: ReadonlyArray<readonly [string, unknown]> = [
+    ["Took", took === undefined ? undefined : duration(took)],
+    ["Model", summary?.model],
+    ["Tokens read", summary?.input_tokens],
+    ["Tokens written", summary?.output_tokens],
+    ["Cost", summary?.cost],
+    ["Finished", summary?.finish_reasons?.join(", ")],
+    ["Session", summary?.session_id],
+    ["User", summary?.user_id]
+  ]
+  return (
+    <dl class="facts">
+      {facts
+        .filter(([, value]) => value !== undefined && value !== "")
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{typeof value === "number" ? count(value) : String(value)}</dd>
+          </div>
+        ))}
+    </dl>
+  )
+}
+
+export const SpanDrawer = ({
+  close,
+  span
+}: {
+  readonly span: Span
+  readonly close: () => void
+}) => {
+  const title = useRef<HTMLHeadingElement>(null)
+  useEffect(() => title.current?.focus(), [])
+  return (
+    <aside class="drawer" aria-labelledby="drawer-title">
+      <header>
+        <h2 id="drawer-title" ref={title} tabIndex={-1}>
+          {span.name}
+        </h2>
+        <button type="button" class="quiet" onClick={close}>
+          Close
+        </button>
+      </header>
+      <p>
+        <RunStatus value={span.status} /> <span class="faint">{span.span_type}</span>{" "}
+        <Id value={span.id} /> <span class="number faint">{span.started_at}</span>
+      </p>
+      <Facts span={span} />
+      {span.error === undefined ? undefined : (
+        <>
+          <h3>Error</h3>
+          <div class="said failed-text" role="alert">
+            <Value value={errorText(span.error)} />
+          </div>
+        </>
+      )}
+      <Said span={span} />
+      <EventsOf span={span} />
+      <h3>Span</h3>
+      <Scrolls label="The span as JSON">
+        <pre class="json">{JSON.stringify(span, null, 2)}</pre>
+      </Scrolls>
+      <p class="actions">
+        <Copy label="Copy JSON" text={JSON.stringify(span, null, 2)} />
+        <Copy label="Copy link" text={location.href} />
+      </p>
+    </aside>
+  )
+}

@@ -1,0 +1,34 @@
+/** Checks an evidence pack beside the page, with the checks that packs carry. Asks no network. */
+import { checkFile, keyText, sentenceOf, words } from "../../exports/verifiers/browser.mjs"
+import type { PackAnswer, PackQuestion } from "../parts/PackCheck.ts"
+
+/** What a worker has of the browser. */
+declare const self: {
+  onmessage: ((message: { readonly data: PackQuestion }) => void) | null
+  postMessage(answer: PackAnswer): void
+}
+
+/** Milliseconds between two messages of progress. */
+const TOLD_MS = 100
+
+const check = async ({ key, pack }: PackQuestion): Promise<PackAnswer> => {
+  let bytes = 0
+  let toldAt = 0
+  const { isKeyKnown, report } = await checkFile(pack, key, (file, length) => {
+    bytes += length
+    const now = performance.now()
+    if (now - toldAt < TOLD_MS) return
+    toldAt = now
+    self.postMessage({ is: "progress", file, bytes })
+  })
+  const keys = report.verdict === "unreadable" ? [] : report.keys.map(keyText)
+  const word = words[report.verdict]
+  return { is: "done", checked: { report, word, sentence: sentenceOf(report), keys, isKeyKnown } }
+}
+
+self.onmessage = ({ data }) => {
+  check(data).then(
+    (answer) => self.postMessage(answer),
+    (error) => self.postMessage({ is: "failed", message: String(error) })
+  )
+}

@@ -1,0 +1,124 @@
+/**
+ * What the sequencer's changelog says of the moment at which a partition is cut: the last command that
+ * was applied, where the topics of its chains end, and the heads. Pure.
+ */
+import { Struct } from "effect"
+import type { BackupTopic } from "../../domain/backup/BackupManifest.ts"
+import type { BackupRecord } from "../../domain/backup/BackupSegment.ts"
+import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
+import { readCheckpoint, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
+import { recordDecoder } from "../../domain/json/RecordDecoder.ts"
+import { COMMAND_HEADER } from "../../domain/records/RecordHeaders.ts"
+import {
+  APPLIED_KEY,
+  HEAD_PREFIX,
+  readApplied,
+  StoredHead,
+  TRACE_HEAD_PREFIX
+} from "../../domain/records/StateRecords.ts"
+
+/** The end of a chain. */
+export interface CutHead {
+  readonly tenantId: string
+  readonly chain: Chain
+  readonly sequenceNumber: number
+  readonly hash: string
+}
+
+export interface StateCut {
+  /** Offset of the last command that was applied; -1 before the first. */
+  readonly applied: number
+  /** Offsets after the last record of the chains; undefined if the changelog does not say. */
+  readonly ends: Readonly<Record<Chain, number | undefined>>
+  readonly heads: ReadonlyArray<CutHead>
+  /** When the last command was applied, in milliseconds since the epoch. */
+  readonly at: number
+}
+
+const readHead = recordDecoder(
+  StoredHead.mapFields(Struct.pick(["sequence_number", "hash"])),
+  "head"
+)
+
+const prefixes = [
+  ["events", HEAD_PREFIX],
+  ["traces", TRACE_HEAD_PREFIX]
+] as const
+
+/** Records by key, each the newest one. */
+export type KeyedRecords = ReadonlyMap<string, BackupRecord>
+
+/** Take a record of a keyed topic in; one without a value removes its key. */
+export const takeKeyed = (records: Map<string, BackupRecord>, record: BackupRecord): void => {
+  if (record.key === null) return
+  const key = record.key.toString("latin1")
+  // The order is that of the offsets.
+  records.delete(key)
+  if (record.value !== null) records.set(key, record)
+}
+
+/** @throws RecordUnreadable */
+export const stateCutOf = (records: KeyedRecords): StateCut => {
+  const applied = records.get(APPLIED_KEY)
+  const progress = applied?.value == null ? undefined : readApplied(applied.value)
+  const heads: Array<CutHead> = []
+  for (const [key, { value }] of records) {
+    for (const [chain, prefix] of prefixes) {
+      if (value === null || !key.startsWith(prefix)) continue
+      const { hash, sequence_number } = readHead(value)
+      heads.push({
+        tenantId: key.slice(prefix.length),
+        chain,
+        sequenceNumber: sequence_number,
+        hash
+      })
+    }
+  }
+  return {
+    applied: progress?.command_offset ?? -1,
+    ends: { events: progress?.events_next, traces: progress?.traces_next },
+    heads,
+    at: applied?.timestamp ?? 0
+  }
+}
+
+/** What is older than the cut by so much is before it, whatever it says: a clock may go back a bit. */
+const CLOCK_MS = 3_600_000
+
+const commandOf = ({ headers }: BackupRecord): number =>
+  Number(headers[COMMAND_HEADER]?.toString() ?? "-1")
+
+const checkpointOf = ({ value }: BackupRecord) => {
+  try {
+    return value === null ? undefined : readCheckpoint(value)
+  } catch {
+    // No sequencer has written it: it says nothing of a tree.
+    return undefined
+  }
+}
+
+/**
+ * Whether a record of a topic that the changelog does not name was written after the cut: it answers a
+ * command, or signs a tree, that is not part of it.
+ */
+export const beyondCut = (
+  topic: BackupTopic,
+  { applied, at, heads }: StateCut
+): ((record: BackupRecord) => boolean) => {
+  // A record that others have forged does not end every later backup before it.
+  const isRecent = ({ timestamp }: BackupRecord) => timestamp >= at - CLOCK_MS
+  if (topic !== "checkpoints") {
+    return (record) => isRecent(record) && commandOf(record) > applied
+  }
+  const sizes = new Map(
+    heads.map(({ chain, sequenceNumber, tenantId }) => [
+      treeNameOf(tenantId, chain),
+      sequenceNumber
+    ])
+  )
+  return (record) => {
+    const checkpoint = checkpointOf(record)
+    if (checkpoint === undefined || !isRecent(record)) return false
+    return checkpoint.tree_size > (sizes.get(treeOfCheckpoint(checkpoint)) ?? 0)
+  }
+}

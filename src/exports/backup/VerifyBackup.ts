@@ -1,0 +1,288 @@
+/**
+ * Checks a backup by itself, before anything is written: every file against its hash, every chain link
+ * by link up to the heads of the manifest, and the tree of each chain against the signed checkpoints in
+ * the backup. Keeps the roots that kept checkpoints are compared with.
+ */
+import { Effect } from "effect"
+import { linkOfRecord } from "../../actors/log/ChainRecord.ts"
+import { ChainWalk } from "../../actors/sequencer/TopicComparison.ts"
+import type { KeptCheckpoint, ReachedChain } from "../../domain/backup/BackupGap.ts"
+import {
+  type BackupHead,
+  type BackupManifest,
+  type BackupPart,
+  type BackupTopic,
+  partOf
+} from "../../domain/backup/BackupManifest.ts"
+import type { BackupRecord } from "../../domain/backup/BackupSegment.ts"
+import type { ChainLink } from "../../domain/chain/ChainLink.ts"
+import { type Chain, chains, linkHashOf, treeNameOf } from "../../domain/chain/Chains.ts"
+import {
+  type CheckpointRecord,
+  openNote,
+  readCheckpoint,
+  treeOfCheckpoint
+} from "../../domain/chain/Checkpoint.ts"
+import { SCHEME } from "../../domain/events/HashChain.ts"
+import { PROBE_TENANT } from "../../domain/Identifiers.ts"
+import { TENANT_HEADER } from "../../domain/records/RecordHeaders.ts"
+import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
+import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
+import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
+import { GrowingTree } from "../../verify/GrowingTree.ts"
+import type { BackupFolder } from "./BackupFolder.ts"
+import { refuse } from "./BackupRefused.ts"
+
+const SCHEMES = { events: SCHEME, traces: TRACE_SCHEME } as const
+
+/** Commands of one tenant that were accepted and not in a chain yet. */
+export interface WaitingCommands {
+  readonly tenant_id: string
+  readonly commands: number
+}
+
+/** A backup that holds. */
+export interface VerifiedBackup {
+  readonly records: number
+  /** By the name of its tree. */
+  readonly chains: ReadonlyMap<string, ReachedChain>
+  /** Public keys that have signed, as C2SP writes them. */
+  readonly vkeys: ReadonlyArray<string>
+  /** Signed checkpoints that the trees were compared with. */
+  readonly checkpoints: number
+  /** What the next start applies first. */
+  readonly waiting: ReadonlyArray<WaitingCommands>
+}
+
+export interface VerifySettings {
+  readonly folder: BackupFolder
+  readonly manifest: BackupManifest
+  /** Checkpoints from outside; their roots are computed as well. */
+  readonly kept: ReadonlyArray<KeptCheckpoint>
+  /** Says how far it is, to a person. */
+  progress(line: () => string): void
+}
+
+/** Calls `each` with the records of a part that a restore writes, a file at a time. */
+export const eachRecords = (
+  folder: BackupFolder,
+  { from, segments, to }: BackupPart,
+  each: (records: ReadonlyArray<BackupRecord>) => void
+): void => {
+  for (const segment of segments) {
+    each(folder.records(segment).filter(({ offset }) => offset >= from && offset < to))
+  }
+}
+
+const eachOf = (
+  { folder, manifest }: Pick<VerifySettings, "folder" | "manifest">,
+  topic: BackupTopic,
+  partition: number,
+  each: (record: BackupRecord) => void
+): void => {
+  const part = partOf(manifest, topic, partition)
+  if (part !== undefined) eachRecords(folder, part, (records) => records.forEach(each))
+}
+
+/** Public keys that the registry of the backup knows, as C2SP writes them. Throws if it is damaged. */
+export const signingKeys = (
+  settings: Pick<VerifySettings, "folder" | "manifest">
+): ReadonlyArray<string> => {
+  const registry = new RegistryTable()
+  eachOf(settings, "registry", 0, ({ key, value }) => {
+    try {
+      const change = readRegistryRecord(key, value)
+      if (change !== undefined) registry.take([change])
+    } catch {
+      // Of another version: the service reports it at its start.
+    }
+  })
+  return [...registry.signingKeys.values()].map(({ vkey }) => vkey)
+}
+
+/** A root that was signed. */
+interface SignedRoot {
+  readonly treeSize: number
+  readonly rootHash: string
+}
+type SignedRoots = ReadonlyMap<string, ReadonlyArray<SignedRoot>>
+
+/** By tree, those of a partition that one of the keys has signed; others are not the service's. */
+const signedIn = (
+  settings: VerifySettings,
+  partition: number,
+  vkeys: ReadonlyArray<string>
+): SignedRoots => {
+  const roots = new Map<string, Array<SignedRoot>>()
+  eachOf(settings, "checkpoints", partition, ({ value }) => {
+    let checkpoint: CheckpointRecord
+    try {
+      checkpoint = readCheckpoint(value ?? "")
+    } catch {
+      return
+    }
+    // What is beside the note is not signed.
+    const opened = openNote(checkpoint.note, vkeys)
+    if ("refusal" in opened) return
+    const name = treeOfCheckpoint(checkpoint)
+    const { rootHash, treeSize } = opened.checkpoint
+    const root = { treeSize, rootHash }
+    const known = roots.get(name)
+    if (known === undefined) roots.set(name, [root])
+    else known.push(root)
+  })
+  return roots
+}
+
+interface Walked {
+  readonly walk: ChainWalk
+  /** By tenant; of chains whose start is not there none has roots. */
+  readonly trees: ReadonlyMap<string, GrowingTree>
+  readonly records: number
+}
+
+const sizesOf = (
+  name: string,
+  signed: SignedRoots,
+  kept: ReadonlyArray<KeptCheckpoint>
+): ReadonlyArray<number> => [
+  ...(signed.get(name) ?? []).map(({ treeSize }) => treeSize),
+  ...kept
+    .filter(({ chain, tenantId }) => treeNameOf(tenantId, chain) === name)
+    .map(({ treeSize }) => treeSize)
+]
+
+/** True if a link's hash is that of its members. */
+const isHashed = (chain: Chain, link: ChainLink): boolean =>
+  linkHashOf(SCHEMES[chain], link) === link.hash
+
+/** Walks the chains of a part; refuses a link whose hash is not its own. */
+const walkPart = Effect.fnUntraced(function* (
+  settings: VerifySettings,
+  chain: Chain,
+  part: BackupPart,
+  signed: SignedRoots
+) {
+  const walk = new ChainWalk()
+  const trees = new Map<string, GrowingTree>()
+  let count = 0
+  let wrong: string | undefined
+  const take = (record: BackupRecord) => {
+    const link = linkOfRecord(chain, record)
+    if (!walk.take(link, record.offset, part.from > 0)) return
+    const { sequenceNumber, tenantId } = link
+    if (!isHashed(chain, link)) {
+      wrong ??= `${tenantId}, ${chain}: the hash of ${sequenceNumber} is not its own`
+    }
+    if (sequenceNumber === 1) {
+      const name = treeNameOf(tenantId, chain)
+      trees.set(tenantId, new GrowingTree(sizesOf(name, signed, settings.kept)))
+    }
+    trees.get(tenantId)?.append(link.hash)
+    count += 1
+  }
+  eachRecords(settings.folder, part, (records) => {
+    records.forEach(take)
+    settings.progress(() => `${chain}, partition ${part.partition}: ${count} links checked`)
+  })
+  if (wrong !== undefined) return yield* refuse(wrong)
+  if (walk.missingBefore !== undefined) {
+    return yield* refuse(
+      `${chain}, partition ${part.partition}: the record at offset ${walk.missingBefore} does not `
+        + "follow what is before it"
+    )
+  }
+  return { walk, trees, records: count } satisfies Walked
+})
+
+const checkHeads = Effect.fnUntraced(function* (
+  chain: Chain,
+  part: BackupPart,
+  { walk }: Walked,
+  heads: ReadonlyArray<BackupHead>
+) {
+  for (const head of heads) {
+    if (head.chain !== chain || head.partition !== part.partition) continue
+    const found = walk.heads.get(head.tenant_id)
+    // Retention had taken the whole chain before the first backup.
+    if (found === undefined && part.from > 0) continue
+    if (found?.hash === head.hash && found.sequence_number === head.sequence_number) continue
+    return yield* refuse(
+      `${head.tenant_id}, ${chain}: ends at ${found?.sequence_number ?? 0} in the backup, but the `
+        + `manifest says ${head.sequence_number}, or the hash differs`
+    )
+  }
+})
+
+/** How many checkpoints were compared. */
+const checkSigned = Effect.fnUntraced(function* (
+  chain: Chain,
+  { trees }: Walked,
+  signed: SignedRoots
+) {
+  let compared = 0
+  for (const [tenantId, tree] of trees) {
+    for (const { rootHash, treeSize } of signed.get(treeNameOf(tenantId, chain)) ?? []) {
+      compared += 1
+      if (tree.root(treeSize) === rootHash) continue
+      return yield* refuse(
+        `${tenantId}, ${chain}: the tree of ${treeSize} is not the one of the signed checkpoint in `
+          + "the backup"
+      )
+    }
+  }
+  return compared
+})
+
+/** Every file is what the manifest says. Throws BackupUnusable, naming the one that is not. */
+const checkFiles = ({ folder, manifest, progress }: VerifySettings): void => {
+  let done = 0
+  const files = [...manifest.keys, ...manifest.parts.flatMap(({ segments }) => segments)]
+  for (const file of files) {
+    folder.check(file)
+    done += 1
+    progress(() => `${done} of ${files.length} files checked`)
+  }
+}
+
+/** Refuses a backup that is not whole, or whose chains don't hold. */
+export const verifyBackup = Effect.fnUntraced(function* (settings: VerifySettings) {
+  const { manifest } = settings
+  checkFiles(settings)
+  const vkeys = signingKeys(settings)
+  const reached = new Map<string, ReachedChain>()
+  let records = 0
+  let checkpoints = 0
+  const waiting = new Map<string, number>()
+  for (let partition = 0; partition < manifest.partitions; partition++) {
+    const signed = signedIn(settings, partition, vkeys)
+    eachOf(settings, "commands", partition, ({ headers }) => {
+      const tenantId = headers[TENANT_HEADER]?.toString() ?? PROBE_TENANT
+      waiting.set(tenantId, (waiting.get(tenantId) ?? 0) + 1)
+    })
+    for (const chain of chains) {
+      const part = partOf(manifest, chain, partition)
+      if (part === undefined) return yield* refuse(`the manifest has no ${chain} of ${partition}`)
+      const walked = yield* walkPart(settings, chain, part, signed)
+      yield* checkHeads(chain, part, walked, manifest.heads)
+      checkpoints += yield* checkSigned(chain, walked, signed)
+      records += walked.records
+      for (const [tenantId, { sequence_number }] of walked.walk.heads) {
+        const tree = walked.trees.get(tenantId)
+        reached.set(treeNameOf(tenantId, chain), {
+          reaches: sequence_number,
+          rootAt: (size) => tree?.root(size)
+        })
+      }
+    }
+  }
+  // Readiness probes write commands as well, which append nothing.
+  waiting.delete(PROBE_TENANT)
+  return {
+    records,
+    chains: reached,
+    vkeys,
+    checkpoints,
+    waiting: [...waiting].map(([tenant_id, commands]) => ({ tenant_id, commands }))
+  } satisfies VerifiedBackup
+})

@@ -1,0 +1,28 @@
+/**
+ * The addresses of the console. All pages are one document, whose program shows what the address
+ * names; its files are below FILES_PATH.
+ */
+
+/** Pages beside `/`. */
+export const consolePages = [
+  "/sign-in",
+  "/events",
+  "/live",
+  "/executions",
+  "/executions/:id",
+  "/chain",
+  "/evidence",
+  "/receipts",
+  "/receipts/:id",
+  "/health",
+  "/keys",
+  "/settings",
+  "/start",
+  "/share"
+] as const
+
+/** Where the files of the console are. */
+export const FILES_PATH = "/console"
+
+/** Every path of the console but `/`, which it shares with the API. */
+export const consolePaths: ReadonlyArray<string> = [...consolePages, `${FILES_PATH}/:file`]

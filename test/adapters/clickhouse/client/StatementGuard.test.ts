@@ -1,0 +1,95 @@
+/** Which statements of other processes reach the embedded engine. */
+import { assert, describe, it } from "vitest"
+import { isRead, refusalOf } from "../../../../src/adapters/clickhouse/client/StatementGuard.ts"
+
+describe("refusalOf", () => {
+  it.each([
+    "SELECT * FROM file('/etc/hostname', 'LineAsString')",
+    "FROM file('/etc/hostname', 'LineAsString') SELECT *",
+    "SELECT * FROM FILE ('/etc/hostname')",
+    "SELECT * FROM `file`('/etc/hostname')",
+    "SELECT * FROM \"file\"('/etc/hostname')",
+    "SELECT * FROM `fi\\x6ce`('/etc/hostname')",
+    "SELECT * FROM file/* a comment */('/etc/hostname')",
+    "SELECT * FROM file -- a comment\n('/etc/hostname')",
+    "SELECT 'it''s', file('/etc/hostname')",
+    "SELECT $a$'$a$, file('/etc/hostname')",
+    "SELECT * FROM url('http://127.0.0.1/', 'CSV')",
+    "SELECT * FROM executable('id', 'CSV', 'a String')",
+    "SELECT * FROM s3('http://h/b', 'CSV')",
+    "SELECT * FROM remote('127.0.0.1', 'system.one')",
+    "INSERT INTO FUNCTION file('/tmp/a', 'CSV') SELECT 1",
+    "INSERT INTO TABLE FUNCTION url('http://h/', 'CSV') SELECT 1",
+    "SELECT 1 INTO OUTFILE '/tmp/a'",
+    "SELECT 1 into -- now\n outfile '/tmp/a'",
+    "INSERT INTO t FROM INFILE '/tmp/a' FORMAT CSV",
+    "CREATE TABLE t (a String) ENGINE = File(CSV, '/tmp/a')",
+    "CREATE TABLE t (a String) ENGINE URL('http://h/', 'CSV')",
+    "CREATE TABLE t (a String) ENGINE = `File`(CSV)",
+    "CREATE TABLE t (a String) ENGINE = KeeperMap",
+    "CREATE DICTIONARY d (a String) PRIMARY KEY a SOURCE(EXECUTABLE(COMMAND 'id' FORMAT 'CSV'))",
+    "BACKUP TABLE t TO File('/tmp/a')",
+    "BACKUP TABLE t TO Disk('default', 'a')",
+    "ATTACH TABLE t FROM '/tmp/a' (a String) ENGINE = MergeTree ORDER BY a",
+    // The engine opens files by the names of tables.
+    "SELECT * FROM '/etc/hostname'",
+    "SELECT * FROM `/etc/hostname`",
+    'SELECT * FROM "/etc/hostname"',
+    "SELECT * FROM numbers(1) AS n, '/etc/hostname'",
+    "SELECT * FROM t JOIN '/etc/hostname' ON 1",
+    "SELECT (SELECT * FROM '/etc/hostname')",
+    "SELECT * FROM default.`/etc/hostname`",
+    "DESCRIBE TABLE '/etc/hostname'",
+    "EXPLAIN SELECT * FROM file('/etc/hostname')",
+    "SELECT * FROM (EXPLAIN SELECT * FROM file('/etc/hostname'))",
+    "SELECT * FROM (EXPLAIN AST optimize = 1 SELECT * FROM file('/etc/hostname'))",
+    "SELECT * FROM (EXPLAIN AST SELECT 1), file('/etc/hostname')",
+    "SELECT * FROM (EXPLAIN AST SELECT 1) UNION ALL SELECT * FROM file('/etc/hostname')",
+    "SELECT * FROM (EXPLAIN AST SELECT 1; DROP TABLE t)",
+    "SELECT 1; DROP TABLE t",
+    "SELECT ';'; SELECT 2"
+  ])("is there for %s", (sql) => {
+    assert.isString(refusalOf(sql))
+  })
+
+  it.each([
+    "SELECT 'file(1)', \"a b\" FROM t WHERE x = 'url(2)' AND y IN ('a', 'b')",
+    "SELECT 1 -- file(2)\n",
+    "SELECT /* url('x') */ file FROM t -- 'unbalanced\n",
+    "SELECT file, url FROM t",
+    "SELECT * FROM (EXPLAIN AST SELECT * FROM file('/etc/hostname'))",
+    "SELECT * FROM (EXPLAIN AST SELECT (1) FROM url('a')) \nFORMAT JSONCompactEachRow",
+    "SELECT 1 AS `metadata.a\\x60/b` FROM t",
+    "SELECT 1 FROM system.columns WHERE database = 'd' AND table = 'events' AND name = 'json'",
+    "SELECT file = (1) FROM t",
+    "WITH 1 AS x INSERT INTO t SELECT x",
+    "INSERT INTO t (a, b) SELECT a, 'b' FROM input('a String') FORMAT Native",
+    "INSERT INTO t VALUES ('a', 'b')",
+    "ALTER TABLE t UPDATE a = 'b' WHERE c = 'd'",
+    "ALTER TABLE t MODIFY COLUMN a String DEFAULT 'b'",
+    "SELECT a FROM t ARRAY JOIN ['b', 'c'] AS d LIMIT 1 SETTINGS s = 'v'",
+    "SELECT a FROM t FINAL PREWHERE b = 'c' FORMAT JSON",
+    "CREATE TABLE d.t (a String) ENGINE = ReplacingMergeTree ORDER BY a COMMENT 'text'",
+    "SELECT arrayJoin(['a']) FROM numbers(3) UNION ALL SELECT 'x'",
+    "SELECT 1;",
+    "SELECT '\\'; DROP TABLE t'"
+  ])("is not there for %s", (sql) => {
+    assert.isUndefined(refusalOf(sql))
+  })
+})
+
+describe("isRead", () => {
+  it.each([
+    ["SELECT 1", true],
+    ["(SELECT 1)", true],
+    ["with 1 AS x SELECT x, 'INSERT'", true],
+    ["EXPLAIN SELECT 1", true],
+    ["WITH 1 AS x INSERT INTO t SELECT x", false],
+    ["WITH 1 AS x /* SELECT */ insert INTO t SELECT x", false],
+    ["INSERT INTO t VALUES (1)", false],
+    ["DROP TABLE t", false],
+    ["", false]
+  ])("of %s is %s", (sql, expected) => {
+    assert.strictEqual(isRead(sql), expected)
+  })
+})

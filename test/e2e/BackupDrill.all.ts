@@ -1,0 +1,341 @@
+/**
+ * Everything lost but the backup: the program under a small load, backups of it, kill -9, a new folder,
+ * and a check against what was kept outside, by programs that share no code with it.
+ */
+import { execFileSync, spawn } from "node:child_process"
+import { once } from "node:events"
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Kafka, logLevel } from "kafkajs"
+import { afterAll, assert, describe, it } from "vitest"
+import { makeCheckpoint } from "../../src/domain/chain/Checkpoint.ts"
+import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
+import { sha256Hex } from "../../src/domain/Identifiers.ts"
+import { begin, type Ended, endCommands } from "../cli/CommandRuns.ts"
+import { Client } from "../support/Client.ts"
+import { freePort } from "../support/FreePort.ts"
+import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
+import { checkpointSigner } from "../support/Signer.ts"
+
+const key = testKey("drill")
+const root = freshFolder("drill")
+const backups = join(root, "backup")
+const witness = join(root, "witness")
+const keptFile = join(witness, "events.ndjson")
+
+const environment = async (data: string): Promise<Record<string, string>> => ({
+  ALK_DATA_DIR: join(root, data),
+  ALK_KAFKA_PORT: String(await freePort()),
+  ALK_PARTITIONS: "2",
+  ALK_BOOTSTRAP_KEYS: `${key}=acme:read+write`
+})
+
+let running: Started | undefined
+afterAll(async () => {
+  endCommands()
+  await running?.stop()
+  rmSync(root, { recursive: true, force: true })
+})
+
+const eventsOf = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, index) => ({
+    id: `e-${from + index}`,
+    actor: { id: "alice", type: "human" },
+    action: "document.read",
+    resource: { id: `doc-${from + index}`, type: "document" },
+    outcome: "success"
+  }))
+
+/** Numbers [from, to] of the tenant's chain, waited for. */
+const record = async (api: Client, from: number, to: number): Promise<void> => {
+  const { body } = await api.call("/v1/events/batch?sync=true", {
+    body: { events: eventsOf(from, to) }
+  })
+  assert.strictEqual(body.status, "committed", JSON.stringify(body))
+}
+
+const alk = async (
+  variables: Readonly<Record<string, string>>,
+  ...args: ReadonlyArray<string>
+): Promise<Ended> => {
+  const { HOME, JAVA_HOME } = process.env
+  const own = { ...(HOME && { HOME }), ...(JAVA_HOME && { JAVA_HOME }), LOG_LEVEL: "error" }
+  return begin(args, { ...own, ...variables }).ended
+}
+
+const manifest = () => JSON.parse(readFileSync(join(backups, "manifest.json"), "utf8"))
+
+const filesOf = (topics: RegExp): ReadonlyArray<string> =>
+  manifest()
+    .parts.flatMap(({ segments }: any) => segments.map(({ file }: any) => file))
+    .filter((file: string) => topics.test(file))
+
+const reach = (tenant: string): number =>
+  manifest().heads.find(
+    (head: { tenant_id: string; chain: string }) =>
+      head.tenant_id === tenant && head.chain === "events"
+  )?.sequence_number
+
+/** Sends events one by one, in the background, until it is stopped; the last number acknowledged. */
+const load = (api: Client, from: number) => {
+  let number = from - 1
+  let isStopped = false
+  const running = (async () => {
+    while (!isStopped) {
+      await record(api, number + 1, number + 1)
+      number += 1
+    }
+  })()
+  return {
+    last: () => number,
+    stop: async (): Promise<number> => {
+      isStopped = true
+      await running
+      return number
+    }
+  }
+}
+
+/** Keeps the newest signed checkpoint as soon as it covers so many events; its note. */
+const keep = async (url: string, size: number): Promise<string> => {
+  for (;;) {
+    const variables = { ALK_URL: url, ALK_API_KEY: key }
+    const { end, errors } = await alk(variables, "chain", "keep", witness, "--json")
+    assert.strictEqual(end, 0, errors)
+    const lines = keptLines()
+    const last = lines.at(-1)
+    if (last !== undefined && last.tree_size >= size) return last.note
+  }
+}
+
+const keptLines = (): ReadonlyArray<{ readonly tree_size: number; readonly note: string }> =>
+  existsSync(keptFile)
+    ? readFileSync(keptFile, "utf8")
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line))
+    : []
+
+/** A transaction on alk.receipts that is open until it is released, written as the program may. */
+const openTransaction = async ({ kafka }: Started, data: string, partition: number) => {
+  const users = JSON.parse(readFileSync(join(data, "kafka/users.json"), "utf8"))
+  const client = new Kafka({
+    brokers: [kafka],
+    clientId: "by-hand",
+    logLevel: logLevel.NOTHING,
+    sasl: { mechanism: "plain", username: "alk", password: users.alk }
+  })
+  const producer = client.producer({
+    transactionalId: "by-hand",
+    transactionTimeout: 300_000,
+    maxInFlightRequests: 1
+  })
+  await producer.connect()
+  const transaction = await producer.transaction()
+  const messages = [{ key: "open", value: "{}", partition }]
+  await transaction.send({ topic: "alk.receipts", messages })
+  return async () => {
+    await transaction.abort()
+    await producer.disconnect()
+  }
+}
+
+describe("a drill", () => {
+  let variables: Record<string, string>
+  let note = ""
+  let acknowledged = 0
+  let backedUp = 0
+  let waiting = 0
+  let firstReceipt: unknown
+
+  it("backs up a service that runs, and again only what is new, under load", async () => {
+    variables = await environment("data")
+    running = await start(variables)
+    const api = new Client(running.url, key)
+    await record(api, 1, 30)
+    const first = await alk(variables, "backup", "-o", backups, "--json")
+    assert.strictEqual(first.end, 0, first.errors)
+    assert.isTrue(JSON.parse(first.output).is_first)
+    assert.strictEqual(reach("acme"), 30)
+    assert.include(first.errors, "who reads it can act as the service")
+    assert.strictEqual(statSync(join(backups, "keys/secret")).mode & 0o777, 0o600)
+    const once = await api.call("/v1/events?sync=true", {
+      body: { ...eventsOf(31, 31)[0], id: undefined },
+      headers: { "idempotency-key": "once" }
+    })
+    firstReceipt = once.body.receipt_id
+    note = await keep(running.url, 31)
+    const files = filesOf(/events|receipts/)
+    const sending = load(api, 32)
+    const second = await alk(variables, "backup", "-o", backups, "--json")
+    assert.strictEqual(second.end, 0, second.errors)
+    assert.isFalse(JSON.parse(second.output).is_first)
+    const at = await sending.stop()
+    backedUp = reach("acme")
+    assert.isAtLeast(backedUp, 31)
+    assert.isAtMost(backedUp, at)
+    for (const file of files) assert.isTrue(existsSync(join(backups, file)), `${file} stays`)
+    acknowledged = at + 20
+    await record(api, at + 1, acknowledged)
+    await keep(running.url, acknowledged)
+  })
+
+  it("goes on where a run was killed", async () => {
+    const folder = join(root, "killed")
+    const { url } = running!
+    await new Client(url, "").call("/readyz")
+    // The backup waits for this transaction after it has written partition 0.
+    const release = await openTransaction(running!, variables["ALK_DATA_DIR"]!, 1)
+    const { HOME, PATH } = process.env
+    const command = ["src/main.ts", "backup", "-o", folder, "--quiet"]
+    const killed = spawn(process.execPath, command, { env: { HOME, PATH, ...variables } })
+    const ended = once(killed, "exit")
+    const segments = join(folder, "segments")
+    const left = (): ReadonlyArray<string> =>
+      existsSync(segments)
+        ? readdirSync(segments).filter((file) =>
+            /^(?:events|receipts)-0-.*[0-9a-f]{64}$/.test(file)
+          )
+        : []
+    while (!left().some((file) => file.startsWith("receipts"))) {
+      assert.strictEqual(killed.exitCode, null, "the backup waits")
+      await sleep(50)
+    }
+    killed.kill("SIGKILL")
+    await ended
+    assert.isFalse(existsSync(join(folder, "manifest.json")))
+    const files = left()
+    await release()
+    const again = await alk(variables, "backup", "-o", folder, "--json")
+    assert.strictEqual(again.end, 0, again.errors)
+    const { parts } = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"))
+    const named = parts.flatMap((part: any) => part.segments.map((one: any) => one.file)).sort()
+    for (const file of files) assert.include(named, `segments/${file}`)
+    assert.deepStrictEqual(
+      readdirSync(segments)
+        .map((file) => `segments/${file}`)
+        .sort(),
+      named
+    )
+    const checked = await alk(variables, "restore", folder, "--check", "--json")
+    assert.strictEqual(checked.end, 0, checked.errors)
+    assert.isFalse(JSON.parse(checked.output).restored)
+  })
+
+  it("loses everything but the backup, and says exactly what is missing", async () => {
+    await running!.kill()
+    running = undefined
+    // The broker notices a moment later that its program is gone.
+    rmSync(variables["ALK_DATA_DIR"]!, { recursive: true, maxRetries: 100, retryDelay: 100 })
+    variables = await environment("restored")
+    const args = ["restore", backups, "--checkpoint", keptFile, "--json"]
+    const { end, errors, output } = await alk(variables, ...args)
+    assert.strictEqual(end, 0, errors)
+    const report = JSON.parse(output)
+    assert.isTrue(report.restored)
+    assert.isAbove(report.checkpoints_checked, 0)
+    waiting = report.waiting.find((one: any) => one.tenant_id === "acme")?.commands ?? 0
+    const [gap, ...others] = report.gaps
+    assert.deepStrictEqual(others, [])
+    assert.deepInclude(gap, {
+      tenant_id: "acme",
+      chain: "events",
+      reaches: backedUp,
+      kept: acknowledged,
+      missing: acknowledged - backedUp,
+      verdict: "consistent"
+    })
+    assert.include(gap.compared, 31)
+  })
+
+  it("goes on with the next number, and knows what was sent before", async () => {
+    running = await start(variables)
+    const api = new Client(running.url, key)
+    const { body: again } = await api.call("/v1/events/batch?sync=true", {
+      body: { events: eventsOf(5, 5) }
+    })
+    assert.strictEqual(again.duplicates[0].sequence_number, 5, JSON.stringify(again))
+    const { body: repeated } = await api.call("/v1/events?sync=true", {
+      body: { ...eventsOf(31, 31)[0], id: undefined },
+      headers: { "idempotency-key": "once" }
+    })
+    assert.strictEqual(repeated.receipt_id, firstReceipt)
+    const { body: next } = await api.call("/v1/events?sync=true", {
+      body: { ...eventsOf(0, 0)[0], id: "after" }
+    })
+    // Each command of the load has one event.
+    assert.strictEqual(next.sequence_number, backedUp + waiting + 1, JSON.stringify(next))
+    const { body: verdict } = await api.call("/v1/verify")
+    assert.strictEqual(verdict.status, "valid", JSON.stringify(verdict))
+  })
+
+  it("is what was signed, by a verifier and a key that the service did not supply", async () => {
+    const pack = join(root, "pack.zip")
+    const exported = await alk(
+      { ALK_URL: running!.url, ALK_API_KEY: key },
+      ...["export", "pack", "--no-pdf", "-o", pack]
+    )
+    assert.strictEqual(exported.end, 0, exported.errors)
+    const kept = join(root, "kept.txt")
+    writeFileSync(kept, note)
+    const [vkey] = JSON.parse(readFileSync(join(witness, "keys.json"), "utf8"))
+    for (const [program, file] of [
+      ["node", "src/exports/verifiers/verify.mjs"],
+      ["python3", "src/exports/verifiers/verify.py"]
+    ] as const) {
+      const args = [file, pack, "--json", "--public-key", vkey, "--checkpoint", kept]
+      const answer = JSON.parse(execFileSync(program, args).toString())
+      assert.strictEqual(answer.verdict, "authentic", `${program}: ${JSON.stringify(answer)}`)
+    }
+  })
+
+  it("refuses a folder that holds something, and says which", async () => {
+    const { end, errors } = await alk(variables, "restore", backups)
+    assert.strictEqual(end, 1)
+    assert.match(errors, /the data folder .*restored is not empty \(it holds \S+\)/)
+  })
+
+  it("refuses a backup in which a byte was flipped, and names the file", async () => {
+    const [file] = filesOf(/events/)
+    const path = join(backups, file!)
+    const whole = readFileSync(path)
+    const flipped = Buffer.from(whole)
+    flipped[flipped.length >> 1]! ^= 1
+    writeFileSync(path, flipped)
+    const fresh = await environment("refused")
+    const { end, errors } = await alk(fresh, "restore", backups)
+    assert.strictEqual(end, 1)
+    assert.include(errors, `${file} is damaged`)
+    assert.isFalse(existsSync(fresh["ALK_DATA_DIR"]!))
+    writeFileSync(path, whole)
+  })
+
+  it("refuses a backup whose tree is not the one that was kept", async () => {
+    const forged = join(root, "forged")
+    mkdirSync(forged)
+    const { serviceName, signer } = checkpointSigner
+    const tree = Frontier.empty()
+    for (let leaf = 1; leaf <= 31; leaf++) tree.append(sha256Hex(`another event ${leaf}`))
+    const time = "2026-11-25T12:00:00.000000Z"
+    const { note: other } = makeCheckpoint(signer, serviceName, "acme", tree, time)
+    writeFileSync(join(forged, "keys.json"), JSON.stringify([signer.vkey]))
+    writeFileSync(join(forged, "note.txt"), other)
+    const fresh = await environment("contradicted")
+    const args = ["restore", backups, "--checkpoint", join(forged, "note.txt"), "--json"]
+    const { end, output } = await alk(fresh, ...args)
+    assert.strictEqual(end, 1, output)
+    const report = JSON.parse(output)
+    assert.isFalse(report.restored)
+    assert.strictEqual(report.gaps[0].verdict, "contradicts")
+    assert.isFalse(existsSync(fresh["ALK_DATA_DIR"]!))
+  })
+})

@@ -1,0 +1,228 @@
+/**
+ * Who gets in at the embedded broker of a program that was started as it comes: nobody without a
+ * password, a subscriber to the public topics only. As other users of the machine would try it, with
+ * plain kafkajs and no code of alk.
+ */
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs"
+import { join } from "node:path"
+import { Kafka, logLevel, Partitioners, type SASLOptions } from "kafkajs"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { event, readTopic } from "../support/BlackBox.ts"
+import { Client } from "../support/Client.ts"
+import { freePort } from "../support/FreePort.ts"
+import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
+
+const PUBLIC = ["alk.events", "alk.traces", "alk.checkpoints"]
+const INTERNAL = [
+  "alk.commands",
+  "alk.progress",
+  "alk.quarantine",
+  "alk.receipts",
+  "alk.registry",
+  "alk.state"
+]
+/** Milliseconds in which something that must not happen would have happened. */
+const SILENCE_MS = 5_000
+
+const folder = freshFolder("doors")
+const key = testKey("doors")
+let running: Started
+
+const inFolder = (name: string): string => readFileSync(join(folder, name), "utf8")
+
+const found = (pattern: RegExp, text: string): string => pattern.exec(text)?.[1] ?? ""
+
+const subscriber = (): SASLOptions => {
+  const text = inFolder("subscriber.properties")
+  return {
+    mechanism: "plain",
+    username: found(/ username="([^"]*)"/, text),
+    password: found(/ password="([^"]*)"/, text)
+  }
+}
+
+const clientOf = (sasl?: SASLOptions, broker = running.kafka): Kafka =>
+  new Kafka({
+    brokers: [broker],
+    clientId: "somebody",
+    logLevel: logLevel.NOTHING,
+    connectionTimeout: SILENCE_MS,
+    requestTimeout: SILENCE_MS,
+    retry: { retries: 0 },
+    ...(sasl === undefined ? {} : { sasl })
+  })
+
+/** The error of an act that has to fail. */
+const refusal = async (act: Promise<unknown>): Promise<string> =>
+  act.then(
+    (done) => assert.fail(`it was let in: ${JSON.stringify(done)}`),
+    (error: Error) => error.message
+  )
+
+const produce = async (kafka: Kafka, topic: string): Promise<void> => {
+  const producer = kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  try {
+    await producer.connect()
+    await producer.send({ topic, messages: [{ key: "doors", value: "{}", partition: 0 }] })
+  } finally {
+    await producer.disconnect()
+  }
+}
+
+const listTopics = async (kafka: Kafka): Promise<ReadonlyArray<string>> => {
+  const admin = kafka.admin()
+  try {
+    await admin.connect()
+    return await admin.listTopics()
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+/** Becomes a member of a consumer group. */
+const joinGroup = async (kafka: Kafka, groupId: string): Promise<void> => {
+  const consumer = kafka.consumer({ groupId })
+  try {
+    await consumer.connect()
+    const joined = new Promise<void>((resolve, reject) => {
+      consumer.on(consumer.events.GROUP_JOIN, () => resolve())
+      consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error))
+    })
+    await consumer.subscribe({ topic: "alk.events" })
+    await consumer.run({ eachMessage: () => Promise.resolve() })
+    await joined
+  } finally {
+    await consumer.disconnect()
+  }
+}
+
+beforeAll(async () => {
+  running = await start({
+    ALK_ROLES: "api,sequencer,projection,store",
+    ALK_STORE_PORT: "0",
+    ALK_DATA_DIR: folder,
+    ALK_KAFKA_PORT: String(await freePort()),
+    ALK_BOOTSTRAP_KEYS: `${key}=doors:read+write`
+  })
+  const api = new Client(running.url, key)
+  const sync = { headers: { "x-service-sync": "true" } }
+  assert.strictEqual((await api.batch([event(1), event(2)], sync)).status, 200)
+})
+
+afterAll(async () => {
+  await running.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+describe("somebody without a password", () => {
+  it("is not let in at the broker", async () => {
+    await refusal(listTopics(clientOf()))
+    for (const topic of ["alk.registry", "alk.events"]) await refusal(produce(clientOf(), topic))
+  })
+
+  it("is not let in at the controller", async () => {
+    const listeners = found(/^listeners=(.*)$/m, inFolder("kafka/server.properties"))
+    const controller = found(/CONTROLLER:\/\/([^,]+)/, listeners)
+    assert.match(controller, /^127\.0\.0\.1:\d+$/)
+    await refusal(listTopics(clientOf(undefined, controller)))
+    await refusal(listTopics(clientOf(subscriber(), controller)))
+  })
+
+  it("is not let in with a password that it guesses", async () => {
+    const guess: SASLOptions = { mechanism: "plain", username: "alk", password: "alk" }
+    assert.match(await refusal(listTopics(clientOf(guess))), /Authentication failed/i)
+  })
+
+  it("is not let in at the store", async () => {
+    const answer = await fetch(running.store, { method: "POST", body: "SELECT 1" })
+    assert.strictEqual(answer.status, 401)
+  })
+
+  it("finds no file that it may read", () => {
+    const secrets = [
+      "kafka/users.json",
+      "kafka/server.properties",
+      "subscriber.env",
+      "processes.env",
+      "store.password",
+      "subscriber.properties",
+      "subscriber.librdkafka.properties"
+    ]
+    for (const name of secrets) {
+      assert.strictEqual(statSync(join(folder, name)).mode & 0o077, 0, name)
+    }
+  })
+})
+
+describe("a subscriber", () => {
+  it("reads the public topics with the file that the start names", async () => {
+    assert.strictEqual(running.topics, join(folder, "subscriber.properties"))
+    const records = await readTopic(running.topics, "alk.events", "doors")
+    assert.deepStrictEqual(
+      records.map(({ value }) => JSON.parse(value).sequence_number),
+      [1, 2]
+    )
+    assert.includeMembers([...(await listTopics(clientOf(subscriber())))], PUBLIC)
+  })
+
+  it("sees no other topic", async () => {
+    const seen = await listTopics(clientOf(subscriber()))
+    assert.deepStrictEqual(
+      INTERNAL.filter((topic) => seen.includes(topic)),
+      []
+    )
+    for (const topic of INTERNAL) {
+      await refusal(clientOf(subscriber()).admin().fetchTopicOffsets(topic))
+    }
+  })
+
+  it("writes nowhere", async () => {
+    for (const topic of [...PUBLIC, ...INTERNAL]) {
+      assert.match(await refusal(produce(clientOf(subscriber()), topic)), /authoriz|not host/i)
+    }
+  })
+
+  it("joins groups of its own, and none of the program's", async () => {
+    await joinGroup(clientOf(subscriber()), "a-reader")
+    for (const role of ["sequencer", "projection"]) {
+      assert.match(await refusal(joinGroup(clientOf(subscriber()), `alk-${role}`)), /authoriz/i)
+    }
+  })
+})
+
+describe("other processes of the same user", () => {
+  it("find what they need to work on the same log: addresses, passwords, secret, signing key", () => {
+    const found = new Map(
+      inFolder("processes.env")
+        .trim()
+        .split("\n")
+        .map((line) => line.split("=") as [string, string])
+    )
+    assert.strictEqual(found.get("KAFKA_BROKERS"), running.kafka)
+    assert.strictEqual(found.get("KAFKA_SASL_USERNAME"), "alk")
+    assert.strictEqual(found.get("CLICKHOUSE_URL"), running.store)
+    assert.strictEqual(found.get("CLICKHOUSE_PASSWORD"), inFolder("store.password").trim())
+    assert.strictEqual(found.get("ALK_SECRET"), inFolder("secret").trim())
+    // Another one would not be endorsed, and what it signs be refused.
+    assert.strictEqual(found.get("ALK_SIGNING_KEY_FILE"), join(folder, "signing-key.pem"))
+    assert.include(inFolder("signing-key.pem"), "PRIVATE KEY")
+  })
+})
+
+describe("the program", () => {
+  it("keeps its passwords over a restart, and takes a folder of an open broker", async () => {
+    const before = inFolder("kafka/users.json")
+    const port = String(await freePort())
+    const environment = { ALK_DATA_DIR: folder, ALK_KAFKA_PORT: port }
+    await running.stop()
+    running = await start({ ...environment, ALK_EMBEDDED_OPEN: "true" })
+    assert.include(await listTopics(clientOf()), "alk.registry")
+    await running.stop()
+    running = await start({ ...environment, ALK_BOOTSTRAP_KEYS: `${key}=doors:read+write` })
+    await refusal(listTopics(clientOf()))
+    assert.strictEqual(inFolder("kafka/users.json"), before)
+    assert.isTrue(existsSync(running.topics))
+    const { body } = await new Client(running.url, key).call("/v1/verify")
+    assert.deepInclude(body, { valid: true, events_checked: 2 })
+  })
+})

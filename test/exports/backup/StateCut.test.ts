@@ -1,0 +1,129 @@
+/** Where the changelog cuts a partition, and which records of other topics are after that. */
+import { assert, describe, it } from "vitest"
+import type { BackupRecord } from "../../../src/domain/backup/BackupSegment.ts"
+import { makeCheckpoint } from "../../../src/domain/chain/Checkpoint.ts"
+import { Frontier } from "../../../src/domain/chain/MerkleTree.ts"
+import { sha256Hex } from "../../../src/domain/Identifiers.ts"
+import {
+  beyondCut,
+  type StateCut,
+  stateCutOf,
+  takeKeyed
+} from "../../../src/exports/backup/StateCut.ts"
+import { checkpointSigner } from "../../support/Signer.ts"
+
+const NOW = 1_800_000_000_000
+const hash = sha256Hex("the head")
+
+const record = (
+  offset: number,
+  key: string,
+  value: unknown,
+  headers: Record<string, string> = {}
+): BackupRecord => ({
+  offset,
+  timestamp: NOW,
+  key: Buffer.from(key),
+  value: value === null ? null : Buffer.from(JSON.stringify(value)),
+  headers: Object.fromEntries(
+    Object.entries(headers).map(([name, text]) => [name, Buffer.from(text)])
+  )
+})
+
+const keyed = (...records: ReadonlyArray<BackupRecord>): Map<string, BackupRecord> => {
+  const map = new Map<string, BackupRecord>()
+  for (const one of records) takeKeyed(map, one)
+  return map
+}
+
+const applied = (command: number, events: number, traces: number) => ({
+  command_offset: command,
+  events_next: events,
+  traces_next: traces,
+  traces_forgotten: 0,
+  events_total: 0,
+  facts_total: 0,
+  writers_total: 0
+})
+
+const head = (sequence: number) => ({
+  sequence_number: sequence,
+  hash,
+  created_at: "2026-11-25T12:00:00.000000Z",
+  tree: null
+})
+
+describe("records of a keyed topic", () => {
+  it("are the newest of each key, in the order of their offsets, without those removed", () => {
+    const map = keyed(record(1, "a", 1), record(2, "b", 1), record(3, "a", 2), record(4, "b", null))
+    assert.deepStrictEqual(
+      [...map.values()].map(({ offset }) => offset),
+      [3]
+    )
+  })
+})
+
+describe("the cut of a partition", () => {
+  it("is where the newest record of what was applied says", () => {
+    const cut = stateCutOf(
+      keyed(
+        record(1, "applied", applied(3, 5, 0)),
+        record(2, "head/acme", head(4)),
+        record(3, "trace-head/acme", head(7)),
+        record(4, "applied", applied(9, 12, 8))
+      )
+    )
+    assert.strictEqual(cut.applied, 9)
+    assert.deepStrictEqual(cut.ends, { events: 12, traces: 8 })
+    assert.deepStrictEqual(
+      cut.heads.map(({ chain, sequenceNumber, tenantId }) => [tenantId, chain, sequenceNumber]),
+      [
+        ["acme", "events", 4],
+        ["acme", "traces", 7]
+      ]
+    )
+  })
+
+  it("of a partition that nothing was applied to is before everything", () => {
+    const cut = stateCutOf(keyed(record(0, "meta", { format: 1, partitions: 2 })))
+    assert.deepInclude(cut, { applied: -1, heads: [] })
+    assert.deepStrictEqual(cut.ends, { events: undefined, traces: undefined })
+  })
+})
+
+describe("a record that no changelog names", () => {
+  const cut: StateCut = {
+    applied: 9,
+    ends: { events: 12, traces: 0 },
+    heads: [{ tenantId: "acme", chain: "events", sequenceNumber: 2, hash }],
+    at: NOW
+  }
+  const answer = (command: string) => record(0, "acme", {}, { "alk-command": command })
+  const signed = (tenant: string, size: number) => {
+    const tree = Frontier.empty()
+    for (let leaf = 0; leaf < size; leaf++) tree.append(sha256Hex(String(leaf)))
+    const { serviceName, signer } = checkpointSigner
+    const time = "2026-11-25T12:00:00.000000Z"
+    return record(0, tenant, makeCheckpoint(signer, serviceName, tenant, tree, time))
+  }
+
+  it("is beyond the cut where it answers a later command", () => {
+    const isBeyond = beyondCut("receipts", cut)
+    assert.isFalse(isBeyond(answer("9")))
+    assert.isTrue(isBeyond(answer("10")))
+    assert.isFalse(isBeyond(record(0, "authenticated-from", {})), "the marker answers none")
+  })
+
+  it("is beyond the cut where it signs a larger tree, or one of a tenant that is not in it", () => {
+    const isBeyond = beyondCut("checkpoints", cut)
+    assert.isFalse(isBeyond(signed("acme", 2)))
+    assert.isTrue(isBeyond(signed("acme", 3)))
+    assert.isTrue(isBeyond(signed("other", 1)))
+    assert.isFalse(isBeyond(record(0, "acme", { no: "checkpoint" })))
+  })
+
+  it("is not beyond it if it was written long before: others have forged it", () => {
+    const old = { ...signed("acme", 3), timestamp: NOW - 7_200_000 }
+    assert.isFalse(beyondCut("checkpoints", cut)(old))
+  })
+})
