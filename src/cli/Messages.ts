@@ -9,6 +9,8 @@ import { configHelp } from "../config/ConfigHelp.ts"
 /** Where the parts of this process are reached. */
 export interface Endpoints {
   readonly url: string | undefined
+  /** Where OTLP over gRPC is taken. */
+  readonly otlpGrpc: string | undefined
   readonly kafka: string | undefined
   /** Settings with which others read the topics of an embedded broker. */
   readonly subscriberFile: string | undefined
@@ -48,7 +50,7 @@ const consoleLines = ({ http }: Config, { signInCode, url }: Endpoints): Readonl
 
 const banner = (config: Config, endpoints: Endpoints): ReadonlyArray<string> => {
   const { dataDir, roles } = config
-  const { kafka, store, subscriberFile, url } = endpoints
+  const { kafka, otlpGrpc, store, subscriberFile, url } = endpoints
   const isWhole = ["api", "sequencer", "projection"].every((role) =>
     roles.some((own) => own === role)
   )
@@ -67,6 +69,7 @@ const banner = (config: Config, endpoints: Endpoints): ReadonlyArray<string> => 
             `  readiness  ${url}/readyz`,
             `  metrics    ${url}/metrics`
           ]),
+    ...(otlpGrpc === undefined ? [] : [`  OTLP gRPC  ${otlpGrpc}`]),
     ...(kafka === undefined
       ? []
       : [
@@ -89,7 +92,7 @@ const banner = (config: Config, endpoints: Endpoints): ReadonlyArray<string> => 
 
 /** One JSON line for machines, or at most 30 lines for a person. */
 export const announce = (config: Config, endpoints: Endpoints): Effect.Effect<void> => {
-  const { kafka, store, subscriberFile, url } = endpoints
+  const { kafka, otlpGrpc, store, subscriberFile, url } = endpoints
   if (config.log.format === "pretty") {
     return Effect.sync(() => void process.stdout.write(`${banner(config, endpoints).join("\n")}\n`))
   }
@@ -99,6 +102,7 @@ export const announce = (config: Config, endpoints: Endpoints): Effect.Effect<vo
       subscriber_file: subscriberFile,
       store,
       url,
+      otlp_grpc: otlpGrpc,
       roles: config.roles
     }),
     // The person who has started the program waits for this line, whatever the level of the others.

@@ -16,17 +16,17 @@ import { layerApiRoutes } from "./Handlers.ts"
 import { ApiSettings } from "./messages/ApiSettings.ts"
 import { Bodies } from "./messages/BodyBudget.ts"
 import { layerOpsRoutes } from "./operations/OpsRoutes.ts"
+import { OtlpGrpcListener } from "./otlp/OtlpGrpcListener.ts"
 import { Draining } from "./server/Draining.ts"
 import { layerFailedCredentials } from "./server/FailedCredentials.ts"
 import { layerListener } from "./server/HttpListener.ts"
 import { makeNodeServer } from "./server/NodeServer.ts"
 import { layerQuota } from "./server/Quota.ts"
 import { makeRequestFrame } from "./server/RequestFrame.ts"
+import { CurrentServerTimes } from "./server/ServerTimes.ts"
 
-/** Milliseconds that replies in flight have when the server goes down; then they are refused. */
-const SHUTDOWN_TIMEOUT_MS = 10_000
-/** Milliseconds after which every connection is cut: a moment after the last refusal. */
-const CUT_AFTER_MS = SHUTDOWN_TIMEOUT_MS + 1_000
+/** Milliseconds from the last refusal until every connection is cut. */
+const CUT_AFTER_MS = 1_000
 /** Characters of a path parameter at most: an id of 256 characters, four bytes each, encoded. */
 const PARAMETER_LENGTH_MAX = 3_072
 
@@ -57,7 +57,9 @@ const layerServing = Layer.unwrap(
     const frame = yield* makeRequestFrame(hasConsole ? page : undefined)
     const app = frame(router.asHttpEffect())
     const layerHttp = HttpServer.serve(app)
-    if (otlpGrpcPort === undefined) return layerHttp
+    if (otlpGrpcPort === undefined) {
+      return Layer.merge(layerHttp, Layer.succeed(OtlpGrpcListener, { url: undefined }))
+    }
     // 17 MB of memory and 60 ms, for those who want it.
     const { layerOtlpGrpc } = yield* Effect.promise(() => import("./otlp/OtlpGrpc.ts"))
     return Layer.merge(layerHttp, layerOtlpGrpc(app, otlpGrpcPort))
@@ -65,14 +67,17 @@ const layerServing = Layer.unwrap(
 ).pipe(Layer.provide(layerRoutes), Layer.provide(layerRouter))
 
 const layerNode = Layer.unwrap(
-  Effect.map(ApiSettings, ({ corsOrigins, host, port, sharesPort = false }) =>
-    NodeHttpServer.layer(() => makeNodeServer(corsOrigins, CUT_AFTER_MS), {
+  Effect.gen(function* () {
+    const { corsOrigins, host, port, sharesPort = false } = yield* ApiSettings
+    const times = yield* CurrentServerTimes
+    const graceMs = times.shutdownMs + CUT_AFTER_MS
+    return NodeHttpServer.layer(() => makeNodeServer(corsOrigins, graceMs, times), {
       host,
       port,
       reusePort: sharesPort,
-      gracefulShutdownTimeout: SHUTDOWN_TIMEOUT_MS
+      gracefulShutdownTimeout: times.shutdownMs
     })
-  )
+  })
 )
 
 /** The ways in which requests become commands. */

@@ -114,6 +114,11 @@ export interface TransactionalWriter {
    * One transaction: `first` (of each topic all to one partition), then the records that depend
    * on where these are: `then` may be asked again, for other offsets. Any failure leaves the writer
    * unusable: throw it away.
+   *
+   * Its end says that the transaction is decided: it will be read, by everybody or by nobody. It
+   * does not say that it can be read now: the broker answers before it marks the end in each
+   * partition, and readers stop before what is not marked. Waiting for the marks would cost every
+   * transaction a request, readers wait anyway, and the next writer of this name begins behind them.
    */
   commit(
     first: ReadonlyArray<NewRecord | PackedRecords>,

@@ -28,6 +28,7 @@ import { layerExportSlots } from "../http/exports/ExportSlots.ts"
 import { layerExportJobs } from "../http/exports/jobs/ExportJobs.ts"
 import { ApiSettings } from "../http/messages/ApiSettings.ts"
 import { layerReadiness } from "../http/operations/ReadinessProbe.ts"
+import { OtlpGrpcListener } from "../http/otlp/OtlpGrpcListener.ts"
 import { layerServer } from "../http/Server.ts"
 import { HttpListener } from "../http/server/HttpListener.ts"
 import { layerKeys } from "../services/administration/Administration.ts"
@@ -225,7 +226,7 @@ const firstKeyOf = Effect.fnUntraced(function* (config: Config, keys: Keys["Serv
 })
 
 /**
- * Starts it; comes back with its address, and with how the start goes on once all partitions have a
+ * Starts it; comes back with its addresses, and with how the start goes on once all partitions have a
  * sequencer: that ends with a key if this start has made the first one, and with a sign-in code.
  */
 export const startApi = Effect.fnUntraced(function* (
@@ -247,6 +248,7 @@ export const startApi = Effect.fnUntraced(function* (
   )
   const keys = Context.get(api, Keys)
   const { port, url } = Context.get(api, HttpListener)
+  const { url: otlpGrpc } = Context.get(api, OtlpGrpcListener)
   const complete = Effect.gen(function* () {
     if (embedsBroker(config)) {
       const commands = Context.get(api, CommandLog)
@@ -257,5 +259,5 @@ export const startApi = Effect.fnUntraced(function* (
     if (!isWorker(config)) yield* warnOfUnusableApi(config, keys)
     return { firstKey, signInCode }
   })
-  return { url: config.http.publicUrl ?? url, port, complete }
+  return { url: config.http.publicUrl ?? url, otlpGrpc, port, complete }
 })

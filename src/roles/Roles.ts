@@ -122,7 +122,8 @@ export const startRoles = Effect.fnUntraced(function* (
     yield* watched
     const url = yield* workerUrl(config, workers)
     const first = { firstKey: undefined, signInCode: undefined }
-    return { ...endpoints, url, ...first, stopServing: Effect.void } satisfies Started
+    const stopServing = Effect.void
+    return { ...endpoints, url, otlpGrpc: undefined, ...first, stopServing } satisfies Started
   }
   const wholeLog = yield* logOf(config, brokers, secret, folder)
   const log = share === undefined ? wholeLog : withShare(wholeLog, share)
@@ -167,5 +168,5 @@ export const startRoles = Effect.fnUntraced(function* (
   const url = api?.url ?? (yield* workerUrl(config, workers))
   const first =
     api === undefined ? { firstKey: undefined, signInCode: undefined } : yield* api.complete
-  return { ...endpoints, url, ...first, stopServing } satisfies Started
+  return { ...endpoints, url, otlpGrpc: api?.otlpGrpc, ...first, stopServing } satisfies Started
 })

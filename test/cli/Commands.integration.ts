@@ -2,8 +2,8 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, afterEach, assert, describe, it } from "vitest"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import {
   begin,
   type Ended,
@@ -33,13 +33,16 @@ const alkAt = async (handler: Handler, ...args: ReadonlyArray<string>) => {
 const alk = async (handler: Handler, ...args: ReadonlyArray<string>): Promise<Ended> =>
   (await alkAt(handler, ...args)).ended
 
-/** Resolves once something is so; the test's own limit ends the waiting. */
-const until = async (isSo: () => boolean): Promise<void> => {
-  while (!isSo()) await sleep(10)
-}
-
 const partsIn = (where: string): ReadonlyArray<string> =>
   readdirSync(where).filter((name) => name.endsWith(".part"))
+
+/** Resolves once a part of a file holds something. */
+const isBegun = () =>
+  eventuallyAsync(
+    "a part of the file is written",
+    () => partsIn(folder).map((name) => readFileSync(join(folder, name), "utf8")),
+    (texts) => texts.some((text) => text !== "")
+  )
 
 describe("alk export", () => {
   it("writes OCSF as the service makes it, to standard output or a file", async () => {
@@ -72,7 +75,7 @@ describe("a command that writes a file", () => {
         (_, response) => void response.write("id\n"),
         ...["export", "csv", "-o", file]
       )
-      await until(() => partsIn(folder).some((name) => readFileSync(join(folder, name)).length > 0))
+      await isBegun()
       child.kill(signal)
       const { end, errors } = await ended
       assert.strictEqual(end, exitCode)
@@ -91,7 +94,7 @@ describe("a command that writes a file", () => {
       },
       ...["tail", "--after", "0", "-o", file]
     )
-    await until(() => partsIn(folder).some((name) => readFileSync(join(folder, name)).length > 0))
+    await isBegun()
     child.kill("SIGINT")
     assert.strictEqual((await ended).end, 0)
     assert.strictEqual(readFileSync(file, "utf8"), '{"sequence_number":1}\n')
@@ -110,7 +113,7 @@ describe("alk ingest", () => {
       },
       ...["ingest", file]
     )
-    await until(() => isSent)
+    await eventuallyAsync("the events are sent", () => isSent)
     child.kill("SIGINT")
     const { end, errors } = await ended
     assert.strictEqual(end, 130, errors)
@@ -149,8 +152,9 @@ const rowsBeforeSecondPage = async (
     pages += 1
     if (pages === 1) return json(response, handler(pageOf(1, 1_000)))
     // The second page is held back until the first one is written.
-    void until(() => rowsIn(shown) >= 1_000).then(() => {
-      before = rowsIn(shown)
+    const isWritten = (rows: number) => rows >= 1_000
+    void eventuallyAsync("the first page", () => rowsIn(shown), isWritten).then((rows) => {
+      before = rows
       json(response, handler(pageOf(1_001, 5)))
     })
   })
@@ -198,7 +202,8 @@ describe("alk verify --service", () => {
       const line = (value: unknown) => response.write(`${JSON.stringify(value)}\n`)
       if (searchParams.get("chain") === "traces") return void response.end(JSON.stringify(found))
       const timer = setInterval(() => line(progress), 50)
-      void until(() => shown.includes("events: 4 events recomputed, up to 4 of 9, ")).then(() => {
+      const isShown = (text: string) => text.includes("events: 4 events recomputed, up to 4 of 9, ")
+      void eventuallyAsync("how far it is", () => shown, isShown).then(() => {
         clearInterval(timer)
         line(found)
         response.end()

@@ -3,13 +3,14 @@ import { rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { createClient } from "../../src/client/index.ts"
-import { freePort } from "../support/FreePort.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 import {
   beginIngest,
   checkRejects,
   checkStored,
   ended,
+  Gate,
   type IngestFile,
   ingestThroughKills,
   lineOf,
@@ -24,26 +25,28 @@ const file: IngestFile = { path: join(folder, "events.ndjson"), lines: 20_000, r
 const key = testKey("ingest")
 const otherKey = testKey("other")
 let running: Started
+let gate: Gate
 
-const begin = (withKey = key) => beginIngest(file, running.url, withKey, "--batch", "100")
+const begin = (withKey = key) => beginIngest(file, gate.url, withKey, "--batch", "100")
 
 beforeAll(async () => {
   writeLines(file)
   running = await start({
     ALK_DATA_DIR: join(folder, "data"),
-    ALK_KAFKA_PORT: String(await freePort()),
     ALK_BOOTSTRAP_KEYS: `${key}=ingest:read+write,${otherKey}=other:read+write`
   })
+  gate = await Gate.start(file, running.url)
 })
 
 afterAll(async () => {
+  gate?.stop()
   await running?.stop()
   rmSync(folder, { recursive: true, force: true })
 })
 
 describe("alk ingest", () => {
   it("stores every line once, and lists every refused one once, through kill -9", async () => {
-    await ingestThroughKills(file, KILLS, begin)
+    await ingestThroughKills(file, KILLS, gate, begin)
     checkRejects(file)
     await checkStored(file, running.url, key)
   })
@@ -53,13 +56,14 @@ describe("alk ingest", () => {
     await ended(begin())
     await ended(begin())
     const client = createClient({ url: running.url, key })
-    let total = 0
-    while (total === 0) {
-      const { total: found } = await client.request("GET /v1/events", {
-        query: { resource_id: `doc-${file.lines + 1}` }
-      })
-      total = found
-    }
+    const { total } = await eventuallyAsync(
+      "the line that was appended is listed",
+      () => {
+        const query = { resource_id: `doc-${file.lines + 1}` }
+        return client.request("GET /v1/events", { query })
+      },
+      (page) => page.total > 0
+    )
     assert.strictEqual(total, 1)
     const { size } = statSync(file.path)
     assert.strictEqual(offsetOf(file), size)

@@ -4,11 +4,13 @@
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { closeSync, openSync, readFileSync, statSync, writeSync } from "node:fs"
-import { setTimeout as sleep } from "node:timers/promises"
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
 import { assert } from "vitest"
 import { idAt } from "../../src/cli/ingest/Entries.ts"
 import { contentHash } from "../../src/cli/ingest/Source.ts"
 import { createClient } from "../../src/client/index.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 
 export interface IngestFile {
   readonly path: string
@@ -69,26 +71,85 @@ export const offsetOf = ({ path }: IngestFile): number => {
   }
 }
 
+/**
+ * Stands between the command and the service. It passes everything on, or holds what is sent once so
+ * much of the file is settled: who is killed then is killed while it sends, however fast it is.
+ */
+export class Gate {
+  readonly #file: IngestFile
+  readonly #target: string
+  readonly #server = createServer((incoming, outgoing) => this.#take(incoming, outgoing))
+  #until = Infinity
+  #held = (): void => undefined
+
+  private constructor(file: IngestFile, target: string) {
+    this.#file = file
+    this.#target = target
+  }
+
+  static async start(file: IngestFile, target: string): Promise<Gate> {
+    const gate = new Gate(file, target)
+    await new Promise<void>((resolve) => gate.#server.listen(0, "127.0.0.1", resolve))
+    return gate
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  /** Ends when the first request is held. */
+  hold(until: number): Promise<void> {
+    this.#until = until
+    return new Promise((resolve) => {
+      this.#held = resolve
+    })
+  }
+
+  /** From now on everything is passed on. */
+  open(): void {
+    this.#until = Infinity
+  }
+
+  stop(): void {
+    this.#server.close()
+    this.#server.closeAllConnections()
+  }
+
+  #take(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    if (offsetOf(this.#file) >= this.#until) {
+      incoming.resume()
+      this.#held()
+      return
+    }
+    const { headers, method, url } = incoming
+    const passed = request(`${this.#target}${url}`, { method, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode!, answer.headers)
+      answer.pipe(outgoing)
+    })
+    passed.on("error", () => outgoing.destroy())
+    outgoing.once("close", () => passed.destroy())
+    incoming.pipe(passed)
+  }
+}
+
 /** Kills the command so often, spread over the file, and lets the last call end. */
 export const ingestThroughKills = async (
   file: IngestFile,
   kills: number,
+  gate: Gate,
   begin: () => ChildProcess
 ): Promise<void> => {
   const { size } = statSync(file.path)
   for (let killed = 0; killed < kills; killed++) {
+    const held = gate.hold(((killed + 0.5) / (kills + 1)) * size)
     const child = begin()
     const end = ended(child)
-    const until = ((killed + 0.5) / (kills + 1)) * size
-    let hasEnded = false
-    void end.then(() => {
-      hasEnded = true
-    })
-    while (offsetOf(file) < until && !hasEnded) await sleep(5)
+    await Promise.race([held, end])
     child.kill("SIGKILL")
     assert.strictEqual(await end, "SIGKILL", "it was killed while it was sending")
     assert.isBelow(offsetOf(file), size)
   }
+  gate.open()
   assert.strictEqual(await ended(begin()), 1, "lines were refused")
 }
 
@@ -118,8 +179,11 @@ export const checkStored = async (file: IngestFile, url: string, key: string): P
   const client = createClient({ url, key })
   let good = 0
   for (let line = 1; line <= file.lines; line++) if (isGood(file, line)) good += 1
-  let total = 0
-  while (total < good) ({ total } = await client.request("GET /v1/events"))
+  const { total } = await eventuallyAsync(
+    `all ${good} events are listed`,
+    () => client.request("GET /v1/events", { query: { page_size: 1 } }),
+    (page) => page.total >= good
+  )
   assert.strictEqual(total, good)
   const stored = new Map<number, string>()
   let sequence = 0

@@ -24,6 +24,7 @@ describe("the line for machines", () => {
       const logs: Array<LogLine> = []
       const started = {
         url: "http://127.0.0.1:8080",
+        otlpGrpc: "http://127.0.0.1:4317",
         subscriberFile: "/data/subscriber.properties",
         kafka: "127.0.0.1:9092",
         store: undefined,
@@ -32,12 +33,13 @@ describe("the line for machines", () => {
         stopServing: Effect.void
       }
       yield* announce(config, started).pipe(Effect.provide(Logger.layer([loggerTo(logs)])))
-      const { kafka, store, subscriberFile, url } = started
+      const { kafka, otlpGrpc, store, subscriberFile, url } = started
       const annotations = {
         kafka,
         subscriber_file: subscriberFile,
         store,
         url,
+        otlp_grpc: otlpGrpc,
         roles: config.roles
       }
       assert.deepStrictEqual(

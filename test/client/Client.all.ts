@@ -10,8 +10,14 @@ import {
   type Rejection,
   verifyEvent
 } from "../../src/client/index.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { freePort } from "../support/FreePort.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
+
+/** Events that are acknowledged before and after it is killed. */
+const ACKNOWLEDGED = 250
+/** Milliseconds for what was put off while the program was away. */
+const PATIENCE_MS = 300_000
 
 const folder = freshFolder("client")
 const key = testKey("client")
@@ -35,11 +41,10 @@ const collect = async (events: AsyncIterable<AuditEvent>): Promise<ReadonlyArray
 }
 
 beforeAll(async () => {
-  const [port, kafkaPort] = [await freePort(), await freePort()]
   environment = {
-    PORT: String(port),
+    // Where the client looks for it after it was killed.
+    PORT: String(await freePort()),
     ALK_DATA_DIR: folder,
-    ALK_KAFKA_PORT: String(kafkaPort),
     ALK_BOOTSTRAP_KEYS: `${key}=client:read+write`
   }
   running = await start(environment)
@@ -73,21 +78,30 @@ describe("the client", () => {
     })()
     const logged: Array<string> = []
     let isLogging = true
+    /** Once so many events more are acknowledged. */
+    const more = async (count: number): Promise<void> => {
+      const wanted = client.counters.events.acknowledged + count
+      await eventuallyAsync(
+        `${wanted} events are acknowledged`,
+        () => client.counters.events,
+        ({ acknowledged }) => acknowledged >= wanted,
+        PATIENCE_MS
+      )
+    }
     const logging = (async () => {
       while (isLogging) {
         for (let count = 0; count < 10; count++) logged.push(client.log(eventOf(logged.length)))
         await sleep(20)
       }
     })()
-    await sleep(1_000)
+    await more(ACKNOWLEDGED)
+    await eventuallyAsync("the tail gets them", () => tailed.length > 0)
     await running.kill()
-    const restarted = start(environment)
-    running = await restarted
-    await sleep(500)
+    running = await start(environment)
+    await more(ACKNOWLEDGED)
     isLogging = false
     await logging
-    await client.flush({ timeoutMs: 90_000 })
-    assert.isAbove(logged.length, 500)
+    await client.flush({ timeoutMs: PATIENCE_MS })
     const recorded = await client.record(eventOf(logged.length))
     logged.push(recorded.id)
     const stored = await collect(client.events({ order: "asc" }))
@@ -95,7 +109,12 @@ describe("the client", () => {
       stored.map(({ id }) => id),
       logged
     )
-    while (tailed.length < logged.length) await sleep(20)
+    await eventuallyAsync(
+      `the tail has all ${logged.length} events`,
+      () => tailed.length,
+      (count) => count >= logged.length,
+      PATIENCE_MS
+    )
     stop.abort()
     await tailing
     assert.deepStrictEqual(tailed, logged)

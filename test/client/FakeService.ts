@@ -74,17 +74,18 @@ export class FakeService {
   readonly stored: Array<string> = []
   /** Items of each request that arrived. */
   readonly requests: Array<number> = []
+  /** What becomes of requests beyond the fates. */
+  otherwise: Fate = "answer"
   #fates: ReadonlyArray<Fate>
   readonly #itemsMax: number
 
-  /** Requests beyond the fates are answered. */
   constructor(fates: ReadonlyArray<Fate> = [], itemsMax = 1_000) {
     this.#fates = fates
     this.#itemsMax = itemsMax
   }
 
   readonly fetch: typeof fetch = async (_, init) => {
-    const [fate = "answer", ...rest] = this.#fates
+    const [fate = this.otherwise, ...rest] = this.#fates
     this.#fates = rest
     const signal = init!.signal!
     const { events } = JSON.parse(String(init!.body)) as { readonly events: ReadonlyArray<Sent> }

@@ -9,6 +9,7 @@ import type { EventInput } from "../../src/client/index.ts"
 import * as express from "../../src/client/middleware/Express.ts"
 import { audited } from "../../src/client/middleware/Next.ts"
 import { logRequest } from "../../src/client/RequestEvent.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 
 const makeLog = () => {
   const events: Array<EventInput> = []
@@ -108,7 +109,11 @@ describe("the middleware of Express", () => {
       const stuck = await fetch(`http://127.0.0.1:${port}/stuck`, { signal: controller.signal })
       assert.strictEqual(stuck.status, 200)
       controller.abort()
-      await vi.waitFor(() => assert.strictEqual(events.length, 2))
+      await eventuallyAsync(
+        "both requests are logged",
+        () => events,
+        ({ length }) => length === 2
+      )
       assert.deepStrictEqual(
         events.map(({ outcome, resource }) => [resource.id, outcome]),
         [

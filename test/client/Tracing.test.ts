@@ -1,6 +1,5 @@
 /** Runs, spans and tools: the operations that they become, with and without a context of calls. */
 import { AsyncLocalStorage } from "node:async_hooks"
-import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "vitest"
 import type { Open, TraceOperation } from "../../src/client/traces/Span.ts"
 import { Tracing } from "../../src/client/traces/Tracing.ts"
@@ -38,15 +37,18 @@ const shapeOf = (operations: ReadonlyArray<TraceOperation>): ReadonlyArray<strin
 describe("a run", () => {
   it("is its function, and spans find the one that is open, side by side too", async () => {
     const { operations, tracing } = makeTracing()
+    const rightEnded = Promise.withResolvers<void>()
     const answer = await tracing.run("agent", async (run) => {
       await Promise.all([
         tracing.span("left", async () => {
-          await sleep(1)
+          await rightEnded.promise
           return tracing.tool("search", { input: { q: "tides" }, recordsOutput: true }, () => 3)
         }),
-        tracing.span("right", { type: "LLM_CALL" }, async (span) => {
-          span.event("llm.response", { tokens: 5 })
-        })
+        tracing
+          .span("right", { type: "LLM_CALL" }, async (span) => {
+            span.event("llm.response", { tokens: 5 })
+          })
+          .then(rightEnded.resolve)
       ])
       assert.strictEqual(tracing.open, run)
       return 42

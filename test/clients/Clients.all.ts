@@ -126,7 +126,7 @@ describe("generated clients", () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it("compile, send metadata, page by cursor and read refusals", { timeout: 240_000 }, async () => {
+  it("compile, send metadata, page by cursor and read refusals", async () => {
     const generators = ["--import", HOOK]
     run(
       ...(generators as ["--import", string]),

@@ -8,7 +8,6 @@ import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
-import { freePort } from "../support/FreePort.ts"
 import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const TOOLS = ["openapi-python-client==0.29.1", "schemathesis==4.32.5"]
@@ -120,7 +119,6 @@ const programs = tools()
 const data = freshFolder("clients")
 const service = await start({
   ALK_DATA_DIR: data,
-  ALK_KAFKA_PORT: String(await freePort()),
   ALK_ADMIN_TOKEN: ADMIN_TOKEN,
   ALK_BOOTSTRAP_KEYS: `${KEY}=clients:read+write`,
   ALK_QUOTA_FAILED_KEYS: "0",

@@ -6,6 +6,7 @@ import { rmSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { Client } from "../support/Client.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { freePort } from "../support/FreePort.ts"
 import { freshFolder, type Started, start, TEST_SECRET, testKey } from "../support/Program.ts"
 import { signingKeyIn } from "../support/SigningKeyFile.ts"
@@ -18,6 +19,7 @@ const PAUSE_MS = 2
 
 const folder = freshFolder("python-client")
 const name = `pyclient_${process.pid}`
+/** Where the client looks for the service while it is away. */
 let port: number
 let service: Started
 
@@ -46,10 +48,14 @@ const flushed = (printed: string): number =>
   Number([...printed.matchAll(/^flushed (\d+)\n/gm)].at(-1)?.[1] ?? 0)
 
 const untilFlushed = async (writer: Running, count: number): Promise<void> => {
-  while (flushed(writer.printed()) < count) {
-    if (writer.process.exitCode !== null) throw new Error((await writer.ended).output)
-    await sleep(5)
-  }
+  await eventuallyAsync(
+    `the writer has flushed ${count} events`,
+    async () => {
+      if (writer.process.exitCode !== null) throw new Error((await writer.ended).output)
+      return flushed(writer.printed())
+    },
+    (events) => events >= count
+  )
 }
 
 beforeAll(async () => {

@@ -4,7 +4,6 @@
  */
 import { rmSync } from "node:fs"
 import { bootstrapKeys, keepLogs, type Target } from "../faults/Parts.ts"
-import { freePort } from "../support/FreePort.ts"
 import { ADMIN_TOKEN, freshFolder, type Started, start, TEST_SECRET } from "../support/Program.ts"
 import { signingKeyIn } from "../support/SigningKeyFile.ts"
 import { Brokers } from "./Brokers.ts"
@@ -20,7 +19,6 @@ export class Cluster implements Target {
   readonly #folder = freshFolder("cluster-store")
   readonly #signingKey = signingKeyIn(this.#folder)
   readonly #all: Array<Started> = []
-  #storePort = 0
 
   private constructor(brokers: Brokers) {
     this.brokers = brokers
@@ -29,18 +27,12 @@ export class Cluster implements Target {
   static async start(): Promise<Cluster> {
     const cluster = new Cluster(await Brokers.start())
     try {
-      cluster.#storePort = await freePort()
-      await cluster.#start({
+      const { store } = await cluster.#start({
         ALK_ROLES: "store",
         ALK_DATA_DIR: cluster.#folder,
-        ALK_STORE_PORT: String(cluster.#storePort),
         ALK_EMBEDDED_OPEN: "true"
       })
-      const role = (name: string) =>
-        cluster.#start({
-          ALK_ROLES: name,
-          CLICKHOUSE_URL: `http://127.0.0.1:${cluster.#storePort}`
-        })
+      const role = (name: string) => cluster.#start({ ALK_ROLES: name, CLICKHOUSE_URL: store })
       // The first one makes the topics.
       await role("sequencer")
       await Promise.all([role("sequencer"), role("projection"), role("projection")])

@@ -75,7 +75,6 @@ const keys = [
 
 const world = consoleWorld("chain", keys, prepare, {
   ALK_ROLES: "api,sequencer,projection,store",
-  ALK_STORE_PORT: "0",
   ALK_EMBEDDED_OPEN: "true"
 })
 const { assertQuiet, open } = world

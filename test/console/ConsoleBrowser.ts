@@ -33,6 +33,11 @@ export interface VisitOptions {
   readonly isDark?: boolean
 }
 
+/** How a page is looked at: width of the window in pixels, and whether the system has it dark. */
+export type Look = readonly [width: number, isDark: boolean]
+
+export const coloursOf = (isDark: boolean): string => (isDark ? "dark" : "light")
+
 export class Visit {
   readonly page: Page
   readonly context: BrowserContext

@@ -2,7 +2,6 @@
 import { rmSync } from "node:fs"
 import type { Browser } from "playwright-core"
 import { afterAll, afterEach, assert, beforeAll } from "vitest"
-import { freePort } from "../support/FreePort.ts"
 import { ADMIN_TOKEN, freshFolder, type Started, start } from "../support/Program.ts"
 import { startChromium, Visit, type VisitOptions } from "./ConsoleBrowser.ts"
 
@@ -33,7 +32,6 @@ export const consoleWorld = (
   beforeAll(async () => {
     running = await start({
       ALK_DATA_DIR: folder,
-      ALK_KAFKA_PORT: String(await freePort()),
       ALK_ADMIN_TOKEN: ADMIN_TOKEN,
       LOG_LEVEL: "info",
       ALK_BOOTSTRAP_KEYS: keys,

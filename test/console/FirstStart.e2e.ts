@@ -3,43 +3,19 @@
  * once.
  */
 import { execFile } from "node:child_process"
-import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import type { Browser } from "playwright-core"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { examples } from "../../src/console/state/Snippets.ts"
-import { freePort } from "../support/FreePort.ts"
-import { freshFolder, type Started, start } from "../support/Program.ts"
-import { startChromium, Visit } from "./ConsoleBrowser.ts"
+import { Visit } from "./ConsoleBrowser.ts"
+import { addressIn, firstStart } from "./FirstStartWorld.ts"
 
 const run = promisify(execFile)
-const folder = freshFolder("first-start")
-let running: Started
-let browser: Browser
-
-const begin = async () =>
-  start({
-    ALK_DATA_DIR: folder,
-    ALK_KAFKA_PORT: String(await freePort()),
-    ALK_LOG_FORMAT: "pretty"
-  })
-
-/** The console's address as it is printed. */
-const addressIn = (output: string): string => /console +(\S+)/.exec(output)?.[1] ?? ""
-
-beforeAll(async () => {
-  running = await begin()
-  browser = await startChromium()
-})
-afterAll(async () => {
-  await browser.close()
-  await running.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+const started = firstStart()
 
 describe("the address of the first start", () => {
   it("opens the console signed in, forgets its code and works once", async () => {
+    const { browser, running } = started
     const address = addressIn(running.output())
     assert.match(address, /^http:\/\/127\.0\.0\.1:\d+\/#code=/)
     assert.isBelow(running.output().trim().split("\n").length, 45)
@@ -65,6 +41,7 @@ describe("the address of the first start", () => {
   })
 
   it("leads to lines that send an event from a program as they are", async () => {
+    const { running } = started
     const key = /API key +(\S+)/.exec(running.output())![1]!
     const snippets = new Map(examples(running.url))
     const python = join(process.cwd(), "test/examples/python")
@@ -82,18 +59,5 @@ describe("the address of the first start", () => {
       headers: { authorization: `Bearer ${key}` }
     })
     assert.strictEqual(((await answer.json()) as { total: number }).total, 4)
-  })
-
-  it("is printed by later starts too, while the first key is valid", async () => {
-    const before = addressIn(running.output())
-    await running.stop()
-    running = await begin()
-    const address = addressIn(running.output())
-    assert.include(address, "#code=")
-    assert.notStrictEqual(address.split("#")[1], before.split("#")[1])
-    const visit = await Visit.start(browser, running.url)
-    await visit.page.goto(address)
-    await visit.heading("Overview").waitFor()
-    await visit.end()
   })
 })

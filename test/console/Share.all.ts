@@ -2,13 +2,13 @@
  * Share links as people use them: made by somebody who is signed in, opened by somebody who is not.
  */
 import { readFileSync } from "node:fs"
-import { setTimeout as sleep } from "node:timers/promises"
 import type { Download, Page } from "playwright-core"
 import decodeQR from "qr/decode.js"
 import { assert, describe, it } from "vitest"
 import { verify } from "../../src/exports/verifiers/verify.mjs"
 import { PackEditor } from "../exports/support/PackEditor.ts"
 import { Client } from "../support/Client.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { testKey } from "../support/Program.ts"
 import type { Visit } from "./ConsoleBrowser.ts"
 import { consoleWorld } from "./ConsoleWorld.ts"
@@ -361,7 +361,12 @@ describe("a share link that opens nothing", () => {
     const revoked = await makeLink({ label: "gone" })
     await api().call(`/v1/share/links/${revoked.id}`, { method: "DELETE" })
     const expired = await makeLink({ expires_in: 1 })
-    await sleep(Date.parse(expired.expires_at) - Date.now())
+    const end = Date.parse(expired.expires_at)
+    await eventuallyAsync(
+      "its time is over",
+      () => Date.now() - end,
+      (milliseconds) => milliseconds > 0
+    )
     await open("/share")
     await heading("This address has no share link in it").waitFor()
     assert.deepStrictEqual(await world.visit.faults(), [])

@@ -7,7 +7,6 @@ import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import {
   AclOperationTypes,
@@ -21,6 +20,7 @@ import {
 import { KAFKA_VERSION } from "../../src/adapters/embedded/broker/KafkaJars.ts"
 import { MESSAGE_BYTES_MAX } from "../../src/domain/records/Topics.ts"
 import { cacheDir } from "../adapters/embedded/fixtures.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { freePort } from "../support/FreePort.ts"
 import { freshFolder } from "../support/Program.ts"
 
@@ -33,8 +33,8 @@ const CLASS_PATH = join(cacheDir, `kafka-${KAFKA_VERSION}`, "*")
 const CLUSTER_ID = "alkTestClusterAAAAAAAA"
 /** The group that the examples join, if they join one. */
 const GROUP_PREFIX = "chain-check-"
-const START_ATTEMPTS = 120
-const ATTEMPT_MS = 250
+/** Milliseconds that a broker may take to start. */
+const START_MS = 120_000
 
 const run = promisify(execFile)
 
@@ -136,24 +136,29 @@ const untilUp = async (bootstrap: string, topicPrefix: string): Promise<void> =>
     logLevel: logLevel.NOTHING,
     retry: { retries: 0 }
   })
-  for (let attempt = 1; ; attempt++) {
-    const admin = kafka.admin()
-    try {
-      await admin.connect()
-      await grant(admin, topicPrefix)
-      return
-    } catch (error) {
-      if (attempt === START_ATTEMPTS) throw error
-      await sleep(ATTEMPT_MS)
-    } finally {
-      await admin.disconnect()
-    }
-  }
+  await eventuallyAsync(
+    "the broker answers",
+    async () => {
+      const admin = kafka.admin()
+      try {
+        await admin.connect()
+        await grant(admin, topicPrefix)
+        return "it has granted the rights"
+      } catch (error) {
+        return error
+      } finally {
+        await admin.disconnect()
+      }
+    },
+    (answer) => !(answer instanceof Error),
+    START_MS
+  )
 }
 
 /** `topicPrefix`: how the names of the topics begin that the reader may read. */
 export const startSecuredBroker = async (topicPrefix: string): Promise<SecuredBroker> => {
   const folder = freshFolder("secured-broker")
+  // A broker tells its clients where it is, so that has to be known before it starts.
   const ports = [await freePort(), await freePort(), await freePort(), await freePort()]
   await makeCertificate(folder)
   const file = join(folder, "server.properties")

@@ -35,7 +35,7 @@ import { nowMicros } from "../../src/domain/Timestamp.ts"
 import { factTypes } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
-import type { LogRecord, NewRecord } from "../../src/ports/EventLog.ts"
+import type { NewRecord } from "../../src/ports/EventLog.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { StoredTopics } from "../../src/ports/TopicRows.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
@@ -54,8 +54,9 @@ import {
   startSpan
 } from "../actors/support/Traces.ts"
 import { asService } from "../support/Authenticated.ts"
+import { eventually } from "../support/Eventually.ts"
 import { checkFacts } from "../support/IndependentTrace.ts"
-import { append, leaveTransaction, readAll, withLog } from "../support/Log.ts"
+import { append, leaveTransaction, readAll, settled, withLog } from "../support/Log.ts"
 import { prunedPoint } from "../support/PrunedPoints.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { faultInValue, kindsOf, publishedNames } from "./Published.ts"
@@ -295,8 +296,6 @@ const rebuild: NewRecord = {
   value: JSON.stringify({ id: "5e923378-4634-4a54-ac54-699e7c83922c", requested_at: NOW })
 }
 
-const isRebuilt = ({ key }: LogRecord): boolean => key?.toString() === REBUILT_KEY
-
 const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition)
 
 const countOf = Effect.fnUntraced(function* (topic: TopicKind) {
@@ -304,9 +303,8 @@ const countOf = Effect.fnUntraced(function* (topic: TopicKind) {
   return all.flat().length
 })
 
-const until = Effect.fnUntraced(function* (topic: TopicKind, count: number) {
-  while ((yield* countOf(topic)) < count) yield* Effect.sleep("20 millis")
-})
+const until = (topic: TopicKind, count: number) =>
+  eventually(`${count} records of alk.${topic}`, countOf(topic), (found) => found >= count)
 
 const runForAWhile = <A, E, R>(actor: Effect.Effect<A, E, R>) =>
   Effect.forkScoped(Effect.scoped(actor))
@@ -332,7 +330,7 @@ const produce = Effect.fnUntraced(
     yield* commandLog.submit(traces("globex", [endExecution("runs on")]))
     const signer = signerOf("alk", Buffer.alloc(32, 8))
     const changed = { ...settings, signer, previous: settings.signer }
-    yield* Effect.forEach(partitions, (partition) =>
+    const successors = yield* Effect.forEach(partitions, (partition) =>
       runForAWhile(runSequencer(partition, changed, () => Effect.void))
     )
     yield* until("receipts", commands.length + 3)
@@ -340,8 +338,14 @@ const produce = Effect.fnUntraced(
     yield* abort
     yield* runProjection({ settleMs: 0 })
     yield* append([rebuild])
-    while (!(yield* readAll("progress", 0)).some(isRebuilt)) yield* Effect.sleep("20 millis")
+    yield* eventually(
+      "the projection says that it has compared the view",
+      Effect.map(readAll("progress"), (records) => records.map(({ key }) => key?.toString())),
+      (keys) => keys.includes(REBUILT_KEY)
+    )
     yield* until("progress", PARTITIONS)
+    yield* Effect.forEach(successors, Fiber.interrupt)
+    yield* Effect.forEach(partitions, (partition) => settled(`sequencer-${partition}`))
   },
   Effect.provide(layerCommandLog),
   Effect.provide(storeOfNothing)

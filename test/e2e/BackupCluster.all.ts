@@ -1,11 +1,11 @@
 /** Backup and restore of a cluster elsewhere, with keys that the configuration names. */
 import { existsSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { Kafka, logLevel } from "kafkajs"
 import { afterAll, assert, describe, inject, it } from "vitest"
 import { begin, type Ended, endCommands } from "../cli/CommandRuns.ts"
 import { Client } from "../support/Client.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import {
   ADMIN_TOKEN,
   freshFolder,
@@ -79,7 +79,7 @@ const loseTopics = async (): Promise<void> => {
   await admin.connect()
   const own = async () => (await admin.listTopics()).filter((name) => name.startsWith(prefix))
   await admin.deleteTopics({ topics: await own() })
-  while ((await own()).length > 0) await sleep(100)
+  await eventuallyAsync("the topics are gone", own, ({ length }) => length === 0)
   await admin.disconnect()
 }
 

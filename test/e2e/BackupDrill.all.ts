@@ -14,7 +14,6 @@ import {
   writeFileSync
 } from "node:fs"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { Kafka, logLevel } from "kafkajs"
 import { afterAll, assert, describe, it } from "vitest"
 import { makeCheckpoint } from "../../src/domain/chain/Checkpoint.ts"
@@ -22,7 +21,7 @@ import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import { begin, type Ended, endCommands } from "../cli/CommandRuns.ts"
 import { Client } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 
@@ -32,9 +31,12 @@ const backups = join(root, "backup")
 const witness = join(root, "witness")
 const keptFile = join(witness, "events.ndjson")
 
-const environment = async (data: string): Promise<Record<string, string>> => ({
+/** Milliseconds: every look is a program that starts. */
+const PATIENCE_MS = 240_000
+
+const environment = (data: string): Record<string, string> => ({
   ALK_DATA_DIR: join(root, data),
-  ALK_KAFKA_PORT: String(await freePort()),
+  ALK_KAFKA_PORT: "0",
   ALK_PARTITIONS: "2",
   ALK_BOOTSTRAP_KEYS: `${key}=acme:read+write`
 })
@@ -107,14 +109,18 @@ const load = (api: Client, from: number) => {
 
 /** Keeps the newest signed checkpoint as soon as it covers so many events; its note. */
 const keep = async (url: string, size: number): Promise<string> => {
-  for (;;) {
-    const variables = { ALK_URL: url, ALK_API_KEY: key }
-    const { end, errors } = await alk(variables, "chain", "keep", witness, "--json")
-    assert.strictEqual(end, 0, errors)
-    const lines = keptLines()
-    const last = lines.at(-1)
-    if (last !== undefined && last.tree_size >= size) return last.note
-  }
+  const last = await eventuallyAsync(
+    `a checkpoint of ${size} events is kept`,
+    async () => {
+      const variables = { ALK_URL: url, ALK_API_KEY: key }
+      const { end, errors } = await alk(variables, "chain", "keep", witness, "--json")
+      assert.strictEqual(end, 0, errors)
+      return keptLines().at(-1)
+    },
+    (line) => line !== undefined && line.tree_size >= size,
+    PATIENCE_MS
+  )
+  return last!.note
 }
 
 const keptLines = (): ReadonlyArray<{ readonly tree_size: number; readonly note: string }> =>
@@ -158,7 +164,7 @@ describe("a drill", () => {
   let firstReceipt: unknown
 
   it("backs up a service that runs, and again only what is new, under load", async () => {
-    variables = await environment("data")
+    variables = environment("data")
     running = await start(variables)
     const api = new Client(running.url, key)
     await record(api, 1, 30)
@@ -206,10 +212,15 @@ describe("a drill", () => {
             /^(?:events|receipts)-0-.*[0-9a-f]{64}$/.test(file)
           )
         : []
-    while (!left().some((file) => file.startsWith("receipts"))) {
-      assert.strictEqual(killed.exitCode, null, "the backup waits")
-      await sleep(50)
-    }
+    await eventuallyAsync(
+      "it has written what is before the transaction",
+      () => {
+        assert.strictEqual(killed.exitCode, null, "the backup waits")
+        return left()
+      },
+      (files) => files.some((file) => file.startsWith("receipts")),
+      PATIENCE_MS
+    )
     killed.kill("SIGKILL")
     await ended
     assert.isFalse(existsSync(join(folder, "manifest.json")))
@@ -236,7 +247,7 @@ describe("a drill", () => {
     running = undefined
     // The broker notices a moment later that its program is gone.
     rmSync(variables["ALK_DATA_DIR"]!, { recursive: true, maxRetries: 100, retryDelay: 100 })
-    variables = await environment("restored")
+    variables = environment("restored")
     const args = ["restore", backups, "--checkpoint", keptFile, "--json"]
     const { end, errors, output } = await alk(variables, ...args)
     assert.strictEqual(end, 0, errors)
@@ -311,7 +322,7 @@ describe("a drill", () => {
     const flipped = Buffer.from(whole)
     flipped[flipped.length >> 1]! ^= 1
     writeFileSync(path, flipped)
-    const fresh = await environment("refused")
+    const fresh = environment("refused")
     const { end, errors } = await alk(fresh, "restore", backups)
     assert.strictEqual(end, 1)
     assert.include(errors, `${file} is damaged`)
@@ -329,7 +340,7 @@ describe("a drill", () => {
     const { note: other } = makeCheckpoint(signer, serviceName, "acme", tree, time)
     writeFileSync(join(forged, "keys.json"), JSON.stringify([signer.vkey]))
     writeFileSync(join(forged, "note.txt"), other)
-    const fresh = await environment("contradicted")
+    const fresh = environment("contradicted")
     const args = ["restore", backups, "--checkpoint", join(forged, "note.txt"), "--json"]
     const { end, output } = await alk(fresh, ...args)
     assert.strictEqual(end, 1, output)

@@ -5,26 +5,25 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { checkChain, event } from "../support/BlackBox.ts"
 import { Client, type Json } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { assertPopulation, populate } from "../support/Population.ts"
 import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const folder = freshFolder("embedded")
 const keyOf = (tenant: string): string => testKey(tenant)
-const environment = async (): Promise<Record<string, string>> => ({
+const environment = {
   ALK_DATA_DIR: folder,
-  ALK_KAFKA_PORT: String(await freePort()),
   ALK_ADMIN_TOKEN: ADMIN_TOKEN,
   ALK_BOOTSTRAP_KEYS: ["restart", "population"]
     .map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`)
     .join(",")
-})
+}
 
 let running: Started
 const client = (): Client => new Client(running.url, keyOf("restart"))
 
 beforeAll(async () => {
-  running = await start(await environment())
+  running = await start(environment)
 })
 
 afterAll(async () => {
@@ -36,6 +35,12 @@ const brokersOf = (path: string): ReadonlyArray<string> =>
   execFileSync("ps", ["-eo", "pid,comm,args"], { encoding: "utf8" })
     .split("\n")
     .filter((line) => /^\s*\d+ java .*kafka\.Kafka/.test(line) && line.includes(path))
+
+/** Events that are acknowledged before it ends, so that it ends in the middle of the load. */
+const ACKNOWLEDGED = 100
+
+/** Many times what a start takes. */
+const START_MS = 150_000
 
 /** Keep sending small batches until stopped; every answer is kept. */
 const sendUntil = (stop: { now: boolean }, from: number) => {
@@ -129,14 +134,20 @@ describe("restart in the middle", () => {
     await goOnWithTheRun()
     const stop = { now: false }
     const sending = sendUntil(stop, from)
-    await sleep(1_000)
-    await end()
-    stop.now = true
-    await sending.done
+    try {
+      await eventuallyAsync(
+        `${ACKNOWLEDGED} events are acknowledged`,
+        () => sending.acknowledged.length,
+        (count) => count >= ACKNOWLEDGED
+      )
+      await end()
+    } finally {
+      stop.now = true
+      await sending.done
+    }
     for (const [key, events] of sending.attempts) attempts.set(key, events)
     acknowledged.push(...sending.acknowledged)
-    assert.isAbove(sending.acknowledged.length, 0)
-    running = await start(await environment())
+    running = await start(environment)
     await goOnWithTheRun()
   }
 
@@ -167,7 +178,6 @@ describe("restart in the middle", () => {
 describe("the start", () => {
   it("keeps what stands on standard input out of the tables", async () => {
     const data = freshFolder("stdin")
-    const port = String(await freePort())
     const child = spawn(process.execPath, ["src/main.ts"], {
       env: {
         PATH: process.env["PATH"]!,
@@ -175,7 +185,7 @@ describe("the start", () => {
         PORT: "0",
         ALK_LOG_FORMAT: "json",
         ALK_DATA_DIR: data,
-        ALK_KAFKA_PORT: port,
+        ALK_KAFKA_PORT: "0",
         ALK_BOOTSTRAP_KEYS: `${keyOf("stdin")}=stdin:read+write`
       },
       stdio: ["pipe", "pipe", "inherit"],
@@ -188,8 +198,14 @@ describe("the start", () => {
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()))
     const ended = new Promise((resolve) => child.once("exit", resolve))
     try {
-      while (!output.includes('"message":"ready"')) await sleep(100)
-      const line = output.split("\n").find((entry) => entry.includes('"message":"ready"'))!
+      // Whole, with what stands after it.
+      const said = await eventuallyAsync(
+        "it says that it is ready",
+        () => output,
+        (text) => /"message":"ready"[^\n]*\n/.test(text),
+        START_MS
+      )
+      const line = said.split("\n").find((entry) => entry.includes('"message":"ready"'))!
       const { url } = JSON.parse(line) as { readonly url: string }
       const api = new Client(url, keyOf("stdin"))
       child.stdin.write('8\t8\t{"garbage":true}\n'.repeat(1_000))
@@ -206,7 +222,7 @@ describe("the start", () => {
   })
 
   it("refuses a data folder in use with one line that says so", async () => {
-    const failed = await start({ ...(await environment()), PORT: "0" }).then(
+    const failed = await start(environment).then(
       () => "started",
       (error: Error) => error.message
     )
@@ -219,7 +235,7 @@ describe("the start", () => {
   it("refuses a port that is taken with one line that says so", async () => {
     const data = freshFolder("port")
     const failed = await start({
-      ...(await environment()),
+      ...environment,
       ALK_DATA_DIR: data,
       PORT: new URL(running.url).port
     }).then(

@@ -2,7 +2,6 @@ import { rmSync } from "node:fs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { allTenants, blackBox, event } from "../support/BlackBox.ts"
 import { Client } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
 import { otlpBlackBox } from "../support/OtlpBlackBox.ts"
 import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
 import { recordedBlackBox } from "../support/RecordedBlackBox.ts"
@@ -11,21 +10,19 @@ import { allTraceTenants, traceBlackBox } from "../support/TraceBlackBox.ts"
 
 const folder = freshFolder("embedded")
 const keyOf = (tenant: string): string => testKey(tenant)
-const environment = async (): Promise<Record<string, string>> => ({
+const environment = {
   ALK_DATA_DIR: folder,
-  ALK_KAFKA_PORT: String(await freePort()),
+  ALK_OTLP_GRPC_PORT: "0",
   ALK_ADMIN_TOKEN: ADMIN_TOKEN,
   ALK_BOOTSTRAP_KEYS: [...allTenants, ...allTraceTenants, "otlp", "population"]
     .map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`)
     .join(",")
-})
+}
 
 let running: Started
-let grpcPort: number
 
 beforeAll(async () => {
-  grpcPort = await freePort()
-  running = await start({ ...(await environment()), ALK_OTLP_GRPC_PORT: String(grpcPort) })
+  running = await start(environment)
 })
 
 afterAll(async () => {
@@ -43,7 +40,7 @@ blackBox(() => ({
 traceBlackBox(() => ({ urls: [running.url], keyOf }))
 otlpBlackBox(() => ({
   url: running.url,
-  grpcUrl: `http://127.0.0.1:${grpcPort}`,
+  grpcUrl: running.otlpGrpc,
   key: keyOf("otlp")
 }))
 recordedBlackBox(() => ({ url: running.url, key: keyOf("otlp") }))

@@ -13,7 +13,6 @@ import { PackEditor } from "../exports/support/PackEditor.ts"
 import { checkChain, readTopic } from "../support/BlackBox.ts"
 import { type Answer, Client, type Options, readStream } from "../support/Client.ts"
 import { armingFor, type Victim, victims } from "../support/EscapedKeys.ts"
-import { freePort } from "../support/FreePort.ts"
 import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const folder = freshFolder("escaped-keys")
@@ -28,7 +27,6 @@ beforeAll(async () => {
   mkdirSync(join(folder, "data"))
   running = await start({
     ALK_DATA_DIR: join(folder, "data"),
-    ALK_KAFKA_PORT: String(await freePort()),
     ALK_ADMIN_TOKEN: ADMIN_TOKEN,
     ALK_BOOTSTRAP_KEYS: [OWN, STRANGER]
       .map((name) => `${testKey(name)}=${name}:read+write`)
@@ -153,8 +151,7 @@ describe("what is handed out of them", () => {
     const [victim] = victims().filter(({ name }) => name === "two characters of Japanese")
     const messages = await readStream(`${running.url}/v1/events/stream?${query}`, api().key, {
       opened: async () => void (await attacked("/v1/events", eventText("live", victim!.text))),
-      done: (seen) => seen.length >= 1,
-      timeoutMs: 10_000
+      done: (seen) => seen.length >= 1
     })
     assert.include(messages[0]?.data, victim!.canonical)
   })

@@ -4,18 +4,17 @@
  */
 import { execFile } from "node:child_process"
 import { createPrivateKey, sign } from "node:crypto"
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { dirname, join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { createClient } from "@clickhouse/client"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { PackEditor } from "../exports/support/PackEditor.ts"
 import { checkChain, event, readTopic } from "../support/BlackBox.ts"
 import { Client, type Json, readStream } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { askIndependentTree } from "../support/IndependentTree.ts"
 import { readPdf } from "../support/PdfReader.ts"
 import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
@@ -28,25 +27,24 @@ const files = freshFolder("evidence-files")
 const PACK = "/v1/export/evidence-pack"
 const PDF = "/v1/export/pdf"
 const SHARED = "/v1/share/export/pdf"
+/** Milliseconds after which something hangs: many times what a document or a program takes. */
+const ANSWER_MS = 300_000
 const SYNC = { headers: { "x-service-sync": "true" } }
 
-let environment: Record<string, string>
+const environment = {
+  ALK_DATA_DIR: data,
+  ALK_ADMIN_TOKEN: ADMIN_TOKEN,
+  // The store of this process also answers others: the intruder of these tests.
+  ALK_ROLES: "api,sequencer,projection,store",
+  ALK_EMBEDDED_OPEN: "true",
+  ALK_BOOTSTRAP_KEYS: tenants.map((name) => `${testKey(name)}=${name}:read+write`).join(",")
+}
 let running: Started
 
 const client = (tenant: Tenant): Client => new Client(running.url, testKey(tenant))
 const admin = (): Client => new Client(running.url, ADMIN_TOKEN)
 
 beforeAll(async () => {
-  environment = {
-    ALK_DATA_DIR: data,
-    ALK_KAFKA_PORT: String(await freePort()),
-    ALK_ADMIN_TOKEN: ADMIN_TOKEN,
-    // The store of this process also answers others: the intruder of these tests.
-    ALK_ROLES: "api,sequencer,projection,store",
-    ALK_STORE_PORT: "0",
-    ALK_EMBEDDED_OPEN: "true",
-    ALK_BOOTSTRAP_KEYS: tenants.map((name) => `${testKey(name)}=${name}:read+write`).join(",")
-  }
   running = await start(environment)
 })
 
@@ -68,7 +66,7 @@ const download = async (
 ): Promise<Download> => {
   const response = await fetch(`${running.url}${path}`, {
     headers: { authorization: `Bearer ${key}`, ...headers },
-    signal: AbortSignal.timeout(60_000)
+    signal: AbortSignal.timeout(ANSWER_MS)
   })
   const bytes = Buffer.from(await response.arrayBuffer())
   return { status: response.status, headers: response.headers, bytes }
@@ -89,7 +87,7 @@ interface Ran {
 const run = (command: string, args: ReadonlyArray<string>, cwd?: string): Promise<Ran> =>
   new Promise((resolve) => {
     const place = cwd === undefined ? {} : { cwd }
-    const options = { timeout: 60_000, maxBuffer: 64 * 1_048_576, ...place }
+    const options = { timeout: ANSWER_MS, maxBuffer: 64 * 1_048_576, ...place }
     execFile(command, [...args], options, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), output: `${stdout}${stderr}` })
     })
@@ -250,7 +248,12 @@ describe("a share link", () => {
     const path = `/v1/share/links/${revoked["id"]}`
     assert.strictEqual((await api.call(path, { method: "DELETE" })).status, 204)
     assert.strictEqual((await open(revoked["token"])).status, 401)
-    await sleep(Math.max(0, Date.parse(short["expires_at"]) - Date.now()) + 50)
+    const end = Date.parse(short["expires_at"])
+    await eventuallyAsync(
+      "its time is over",
+      () => Date.now() - end,
+      (milliseconds) => milliseconds > 0
+    )
     assert.strictEqual((await open(short["token"])).status, 401)
     const listed = (await api.call("/v1/share/links")).body.links as ReadonlyArray<Json>
     assert.deepStrictEqual(
@@ -669,7 +672,11 @@ describe("a rotated key", () => {
     assert.deepInclude(retired, { kid: stolenId, trusted: "root" })
     assert.isString(retired!["retired_at"])
     assert.deepInclude(endorsed, { kid: addedId, trusted: "endorsed", endorsed_by: stolenId })
-    while (existsSync(join(data, "signing-key.previous.pem"))) await sleep(50)
+    await eventuallyAsync(
+      "the previous key is deleted",
+      () => readdirSync(data),
+      (names) => !names.includes("signing-key.previous.pem")
+    )
     const consistent = await api.call("/v1/chain/proofs/consistency?first=30")
     assert.strictEqual(consistent.status, 200, consistent.text)
     const both = await keysFile("both-keys.json")

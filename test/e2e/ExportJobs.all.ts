@@ -6,10 +6,9 @@ import { spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const COUNT = 2_000
@@ -23,7 +22,6 @@ let client: Client
 const begin = async (): Promise<void> => {
   running = await start({
     ALK_DATA_DIR: folder,
-    ALK_KAFKA_PORT: String(await freePort()),
     ALK_WORKERS: "1",
     ALK_BOOTSTRAP_KEYS: `${key}=acme:read+write,${other}=globex:read`
   })
@@ -57,24 +55,24 @@ const ask = async (body: object): Promise<string> => {
 
 const jobOf = async (id: string): Promise<any> => (await client.call(`/v1/exports/${id}`)).body
 
-const until = async (id: string, isSo: (job: any) => boolean): Promise<any> => {
-  const deadline = Date.now() + 45_000
-  for (;;) {
-    const job = await jobOf(id)
-    if (isSo(job)) return job
-    assert.isBelow(Date.now(), deadline, JSON.stringify(job))
-    await sleep(100)
-  }
-}
+/** Milliseconds: documents are printed one after the other. */
+const PATIENCE_MS = 300_000
 
-const isOver = ({ status }: any) => status !== "queued" && status !== "running"
+/** The job of an export once that is made, or won't be. */
+const overOf = (id: string): Promise<any> =>
+  eventuallyAsync(
+    "the export is over",
+    () => jobOf(id),
+    ({ status }) => status !== "queued" && status !== "running",
+    PATIENCE_MS
+  )
 
 const fileOf = (id: string, as = key): Promise<Response> =>
   fetch(`${running.url}/v1/exports/${id}/file`, { headers: { authorization: `Bearer ${as}` } })
 
 /** The file of an export, once it is done; its hash and its length are those that the job says. */
 const made = async (body: object): Promise<Buffer> => {
-  const job = await until(await ask(body), isOver)
+  const job = await overOf(await ask(body))
   assert.strictEqual(job.status, "done", JSON.stringify(job))
   const answer = await fileOf(job.id)
   const bytes = Buffer.from(await answer.arrayBuffer())
@@ -127,7 +125,7 @@ describe("export jobs", () => {
 
   it("are the tenant's own, whichever process answers", async () => {
     const id = await ask({ kind: "csv" })
-    await until(id, isOver)
+    await overOf(id)
     // Two processes share the port: each connection may meet either.
     for (let n = 0; n < 10; n++) {
       const answer = await fetch(`${running.url}/v1/exports/${id}`, {
@@ -150,12 +148,15 @@ describe("export jobs", () => {
     assert.strictEqual(status, 204)
     assert.strictEqual((await jobOf(id)).status, "cancelled")
     assert.strictEqual((await fileOf(id)).status, 404)
-    await until(id, () => readFileSync(recordOf(id), "utf8").includes('"status":"cancelled"'))
-    assert.deepStrictEqual(left(`${id}.data`), [])
+    await eventuallyAsync(
+      "its record says so, and its file is gone",
+      () => ({ record: readFileSync(recordOf(id), "utf8"), files: left(`${id}.data`) }),
+      ({ files, record }) => record.includes('"status":"cancelled"') && files.length === 0
+    )
   })
 
   it("are interrupted by a kill, said so afterwards; and expire", async () => {
-    const expiring = await until(await ask({ kind: "csv" }), isOver)
+    const expiring = await overOf(await ask({ kind: "csv" }))
     const id = await ask({ kind: "pack" })
     await running.kill()
     assert.match(readFileSync(recordOf(id), "utf8"), /"status":"(?:queued|running)"/)
@@ -165,10 +166,14 @@ describe("export jobs", () => {
     await begin()
     assert.strictEqual((await jobOf(expiring.id)).status, "expired")
     assert.strictEqual((await fileOf(expiring.id)).status, 404)
-    assert.deepStrictEqual(left(`${expiring.id}.data`), [])
-    const job = await until(id, isOver)
+    await eventuallyAsync(
+      "its file is gone",
+      () => left(`${expiring.id}.data`),
+      ({ length }) => length === 0
+    )
+    const job = await overOf(id)
     assert.deepInclude(job, { status: "failed" })
     assert.strictEqual(job.error.code, "interrupted")
     assert.strictEqual((await fileOf(id)).status, 404)
-  }, 150_000)
+  })
 })

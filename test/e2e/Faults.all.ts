@@ -19,7 +19,6 @@ import {
 import { Subscriber } from "../faults/Subscriber.ts"
 import { judgeTraces, raceEnds, raceStarts } from "../faults/TraceRaces.ts"
 
-const TEST_MS = 150_000
 const options = { tenants: TENANTS, senders: 1 }
 
 describe("one chain throughout", () => {
@@ -37,8 +36,7 @@ describe("one chain throughout", () => {
       await assertWritable(parts, load, TENANTS)
       await watch.finish()
       await judge(parts, load, subscribers)
-    }),
-    TEST_MS
+    })
   )
 
   it(
@@ -52,8 +50,7 @@ describe("one chain throughout", () => {
       await load.end()
       await assertWritable(embedded, load, TENANTS)
       await judge(embedded, load, subscribers)
-    }),
-    TEST_MS
+    })
   )
 })
 
@@ -71,7 +68,6 @@ describe("one execution", () => {
       ])
       const last = await raceEnds(parts, tenant, started, async () => undefined)
       await judgeTraces(parts, tenant, [ended, last])
-    }),
-    TEST_MS
+    })
   )
 })

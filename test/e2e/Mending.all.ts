@@ -3,7 +3,6 @@ import { rmSync } from "node:fs"
 import { createClient } from "@clickhouse/client"
 import { afterAll, assert, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const key = testKey("mending")
@@ -39,9 +38,7 @@ describe("a view in a database of another name", () => {
   it("is what the log holds, and the changed rows stay in the old one", async () => {
     const environment = {
       ALK_DATA_DIR: folder,
-      ALK_KAFKA_PORT: String(await freePort()),
       ALK_ROLES: "api,sequencer,projection,store",
-      ALK_STORE_PORT: "0",
       ALK_EMBEDDED_OPEN: "true",
       ALK_BOOTSTRAP_KEYS: `${key}=acme:read+write`
     }

@@ -7,13 +7,12 @@
 import { readFileSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { Kafka, logLevel } from "kafkajs"
 import { afterAll, assert, describe, inject, it } from "vitest"
 import { begin, type Ended, endCommands } from "../cli/CommandRuns.ts"
 import { checkChain, readTopic } from "../support/BlackBox.ts"
 import { Client, type Json } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { GrowthLoad } from "../support/GrowthLoad.ts"
 import {
   ADMIN_TOKEN,
@@ -64,12 +63,12 @@ const makeTenant = async (url: string, id: string): Promise<string> => {
   assert.strictEqual(made.status, 201, made.text)
   const body = { scopes: ["read", "write"] }
   // Another process of the same port may hear of the tenant a moment later.
-  for (let left = 50; ; left--) {
-    const created = await admin(url).call(`/v1/admin/tenants/${id}/keys`, { body })
-    if (created.status === 201) return created.body.key
-    if (left === 0) assert.fail(created.text)
-    await sleep(100)
-  }
+  const created = await eventuallyAsync(
+    `${id} has a key`,
+    () => admin(url).call(`/v1/admin/tenants/${id}/keys`, { body }),
+    ({ status }) => status === 201
+  )
+  return created.body.key
 }
 
 interface Seen {
@@ -83,12 +82,11 @@ interface Seen {
 /** What the topics hold of each tenant is what was acknowledged, once, in one partition, in a chain. */
 const assertWhole = async ({ bootstrap, keyOf, load, prefix, url }: Seen): Promise<void> => {
   for (const [tenant, { acknowledged }] of load.tenants) {
-    const found = async () => readTopic(bootstrap, `${prefix}.events`, tenant)
-    let records = await found()
-    for (let left = 100; records.length < acknowledged.size && left > 0; left--) {
-      await sleep(100)
-      records = await found()
-    }
+    const records = await eventuallyAsync(
+      `all ${acknowledged.size} events of ${tenant} are in the topic`,
+      () => readTopic(bootstrap, `${prefix}.events`, tenant),
+      ({ length }) => length >= acknowledged.size
+    )
     const bodies = records.map(({ value }) => JSON.parse(value) as Json)
     assert.strictEqual(bodies.length, acknowledged.size, tenant)
     assert.deepStrictEqual(new Set(bodies.map(({ id }) => id as string)), acknowledged)
@@ -112,7 +110,8 @@ describe("a program with a worker", () => {
     const variables = {
       ALK_WORKERS: "1",
       ALK_DATA_DIR: join(root, "program"),
-      ALK_KAFKA_PORT: String(await freePort()),
+      // The commands beside it have the same environment.
+      ALK_KAFKA_PORT: "0",
       ALK_ADMIN_TOKEN: ADMIN_TOKEN,
       ALK_BOOTSTRAP_KEYS: keys,
       ALK_PARTITIONS: String(FIRST)
@@ -181,11 +180,7 @@ describe("a program with a worker", () => {
       const second = await backup()
       assert.strictEqual(second.end, 0, second.errors)
       await running.stop()
-      const restored = {
-        ...variables,
-        ALK_DATA_DIR: join(root, "restored"),
-        ALK_KAFKA_PORT: String(await freePort())
-      }
+      const restored = { ...variables, ALK_DATA_DIR: join(root, "restored") }
       const narrow = await run(restored, "restore", backups)
       assert.include(narrow.errors, `set ALK_PARTITIONS=${THEN}`)
       const wide = { ...restored, ALK_PARTITIONS: String(THEN), LOG_LEVEL: "error" }
@@ -196,7 +191,7 @@ describe("a program with a worker", () => {
     } finally {
       await running.stop()
     }
-  }, 900_000)
+  }, 1_800_000)
 })
 
 describe("processes of each role", () => {
@@ -227,19 +222,12 @@ describe("processes of each role", () => {
     processes.push(one)
     return one
   }
-  const growing = async () =>
-    (await readTopic(inject("bootstrap"), `${prefix}.registry`, "partitions/topics")).length > 0
+  const growths = () => readTopic(inject("bootstrap"), `${prefix}.registry`, "partitions/topics")
 
   it("take partitions up under load, though the process that adds them is killed", async () => {
-    processes.push(
-      await start({
-        ...common(),
-        ALK_ROLES: "store",
-        ALK_DATA_DIR: storeFolder,
-        ALK_STORE_PORT: String(await freePort())
-      })
-    )
-    for (const role of ["sequencer", "sequencer", "projection", "projection"]) await startRole(role)
+    processes.push(await start({ ...common(), ALK_ROLES: "store", ALK_DATA_DIR: storeFolder }))
+    for (const role of ["sequencer", "sequencer"]) await startRole(role)
+    const projections = [await startRole("projection"), await startRole("projection")]
     const first = await startRole("api")
     const second = await startRole("api")
     for (const tenant of EARLY) tenantKeys.set(tenant, await makeTenant(second.url, tenant))
@@ -248,9 +236,15 @@ describe("processes of each role", () => {
     for (const [tenant, key] of tenantKeys) load.add(tenant, key)
     await load.more(50)
 
+    // It waits for them, so it is under way for certain when the process that adds them is killed.
+    for (const { pid } of projections) process.kill(pid, "SIGSTOP")
     const interrupted = alk(first.url, "add", "--to", "8", "--quiet")
-    while (!(await growing())) await sleep(20)
-    await first.kill()
+    try {
+      await eventuallyAsync("the growth has begun", growths, ({ length }) => length > 0)
+      await first.kill()
+    } finally {
+      for (const { pid } of projections) process.kill(pid, "SIGCONT")
+    }
     urls = [second.url]
     assert.notStrictEqual((await interrupted).end, 0)
     const shown = await alk(second.url, "show")
@@ -274,7 +268,7 @@ describe("processes of each role", () => {
     for (const { url } of [second, third]) {
       await assertWhole({ bootstrap: inject("bootstrap"), prefix, load, keyOf, url })
     }
-  }, 900_000)
+  }, 1_800_000)
 
   it("don't start on topics that somebody has grown by hand", async () => {
     const kafka = new Kafka({ brokers: [inject("bootstrap")], logLevel: logLevel.NOTHING })
@@ -288,5 +282,5 @@ describe("processes of each role", () => {
     )
     assert.include(message, `the topics don't have the 8 partitions that alk.registry says`)
     assert.include(message, `${prefix}.events has 9, not 8`)
-  }, 60_000)
+  })
 })

@@ -16,13 +16,19 @@ import { begin } from "../cli/CommandRuns.ts"
 import { event } from "../support/BlackBox.ts"
 import { Client } from "../support/Client.ts"
 import { ingestCommand } from "../support/Events.ts"
-import { freePort } from "../support/FreePort.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const TOPIC = "alk.commands"
 const ADMIN_TOKEN = "admin-token-of-this-test-only"
 const data = freshFolder("quarantine")
-let environment: Record<string, string>
+const environment = {
+  ALK_DATA_DIR: data,
+  ALK_EMBEDDED_OPEN: "true",
+  ALK_PARTITIONS: "1",
+  ALK_ADMIN_TOKEN: ADMIN_TOKEN,
+  ALK_BOOTSTRAP_KEYS: `${testKey("acme")}=acme:read+write`
+}
 let running: Started
 
 const client = (): Client => new Client(running.url, testKey("acme"))
@@ -80,33 +86,22 @@ const alk = async (...args: ReadonlyArray<string>) => {
   return { end, errors, rows: lines.map((line) => JSON.parse(line) as Record<string, any>) }
 }
 
-const listed = async (count: number) => {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const { rows } = await alk("list")
-    if (rows.length >= count) return rows
-    await new Promise((resolve) => setTimeout(resolve, 300))
-  }
-  throw new Error("the commands are not in quarantine")
-}
+const listed = (count: number) =>
+  eventuallyAsync(
+    `${count} commands are in quarantine`,
+    async () => (await alk("list")).rows,
+    ({ length }) => length >= count
+  )
 
-/** The receipt, as soon as it is known. */
-const decided = async (id: string) => {
-  for (let attempt = 0; ; attempt++) {
-    const answer = await client().call(`/v1/receipts/${id}`)
-    if (answer.status === 200 || attempt === 100) return answer
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-}
+/** The receipt, as soon as it is decided. */
+const decided = (id: string) =>
+  eventuallyAsync(
+    "the receipt is decided",
+    () => client().call(`/v1/receipts/${id}`),
+    ({ body, status }) => status === 200 && body.status !== "pending"
+  )
 
 beforeAll(async () => {
-  environment = {
-    ALK_DATA_DIR: data,
-    ALK_KAFKA_PORT: String(await freePort()),
-    ALK_EMBEDDED_OPEN: "true",
-    ALK_PARTITIONS: "1",
-    ALK_ADMIN_TOKEN: ADMIN_TOKEN,
-    ALK_BOOTSTRAP_KEYS: `${testKey("acme")}=acme:read+write`
-  }
   running = await start(environment)
 })
 

@@ -3,12 +3,11 @@
  * removed is back, what was added is set aside, and what was erased stays erased.
  */
 import { rmSync } from "node:fs"
-import { setTimeout as sleep } from "node:timers/promises"
 import { type ClickHouseClient, createClient } from "@clickhouse/client"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { begin, type Ended, endCommands } from "../cli/CommandRuns.ts"
 import { Client, type Json } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const folder = freshFolder("rebuild-view")
@@ -19,6 +18,8 @@ const ERASED = 700
 const REMOVED = 600
 const CHANGED = 800
 const RUN = "run-1"
+/** Milliseconds: every look is a program that starts. */
+const PATIENCE_MS = 240_000
 
 const eventsOf = (tenant: string): ReadonlyArray<Json> =>
   Array.from({ length: EVENTS }, (_, n) => ({
@@ -43,16 +44,13 @@ const apis = (): Readonly<Record<"acme" | "other", Client>> => ({
   other: new Client(running.url, keys.other)
 })
 
-const environment = async () => ({
+const variables = {
   ALK_DATA_DIR: folder,
-  ALK_KAFKA_PORT: String(await freePort()),
   ALK_ROLES: "api,sequencer,projection,store",
-  ALK_STORE_PORT: "0",
   ALK_EMBEDDED_OPEN: "true",
   ALK_PARTITIONS: "2",
   ALK_BOOTSTRAP_KEYS: `${keys.acme}=acme:read+write,${keys.other}=other:read+write`
-})
-let variables: Record<string, string>
+}
 
 const own = (): Record<string, string> => {
   const { HOME, JAVA_HOME } = process.env
@@ -104,7 +102,6 @@ const change = (query: string) =>
   store.command({ query, clickhouse_settings: { mutations_sync: "1" } })
 
 beforeAll(async () => {
-  variables = await environment()
   running = await start(variables)
   store = createClient({ url: running.store })
   for (const [tenant, api] of Object.entries(apis())) {
@@ -223,16 +220,26 @@ describe("alk rebuild-view", () => {
     }
     await restart("api,sequencer,store")
     const asking = begin(["rebuild-view", "--json"], own())
-    await new Promise<void>((resolve) => {
-      asking.child.stderr!.on("data", (said) => {
-        if (String(said).includes("no projection has begun yet")) resolve()
-      })
+    let said = ""
+    asking.child.stderr!.on("data", (text) => {
+      said += text
     })
+    await eventuallyAsync(
+      "it says that it waits",
+      () => said,
+      (text) => text.includes("no projection has begun yet"),
+      PATIENCE_MS
+    )
     asking.child.kill()
     await asking.ended
     assert.isFalse((await rebuild("--status")).done)
     await restart("api,sequencer,projection,store")
-    while (!(await rebuild("--status")).done) await sleep(500)
+    await eventuallyAsync(
+      "the view is built again",
+      () => rebuild("--status"),
+      ({ done }) => done,
+      PATIENCE_MS
+    )
     assert.strictEqual((await listed(apis().acme)).length, EVENTS + 1)
   })
 })

@@ -6,11 +6,10 @@
 import { spawnSync } from "node:child_process"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { createClient } from "@clickhouse/client"
 import { afterAll, assert, describe, it } from "vitest"
 import { Client, type Json } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import {
   ADMIN_TOKEN,
   freshFolder,
@@ -41,7 +40,6 @@ const eventsOf = (count: number, name: string) =>
   }))
 
 let running: Started | undefined
-let port = 0
 afterAll(async () => {
   await running?.stop()
   rmSync(folder, { recursive: true, force: true })
@@ -49,14 +47,11 @@ afterAll(async () => {
 
 const begin = async (shiftMs = 0, variables: Readonly<Record<string, string>> = {}) => {
   await running?.stop()
-  port ||= await freePort()
   running = await start(
     {
       ALK_DATA_DIR: folder,
-      ALK_KAFKA_PORT: String(port),
       ALK_ADMIN_TOKEN: ADMIN_TOKEN,
       ALK_ROLES: "api,sequencer,projection,store",
-      ALK_STORE_PORT: "0",
       ALK_EMBEDDED_OPEN: "true",
       ALK_BOOTSTRAP_KEYS: Object.entries(keys)
         .map(([tenant, key]) => `${key}=${tenant}:read+write`)
@@ -88,17 +83,30 @@ const verify = async (tenant: keyof typeof keys): Promise<Json> =>
 const firstOf = async (tenant: keyof typeof keys): Promise<number> =>
   (await clientOf(tenant).call("/v1/events?order=asc")).body.events[0].sequence_number
 
+/** Lines of the log that a failure shows. */
+const LINES_SHOWN = 10
+
 const retentionPath = (tenant: string) => `/v1/admin/tenants/${tenant}/retention`
+
+/** What the program has said last, beside what was asked of it. */
+const said = (): ReadonlyArray<string> =>
+  running!
+    .output()
+    .split("\n")
+    .filter((line) => !line.includes('"message":"request"'))
+    .slice(-LINES_SHOWN)
 
 /** Waits until the beginning of the chain is gone; the pruned point. */
 const pruned = async (tenant: string): Promise<Json> => {
-  for (let left = 100; left > 0; left--) {
-    const { body } = await admin().call(retentionPath(tenant))
-    if (body.pruned[0]?.removed_at) return body.pruned[0]
-    await sleep(200)
-  }
-  const lines = running!.output().split("\n")
-  throw new Error(lines.filter((line) => !line.includes('"message":"request"')).join("\n"))
+  const found = await eventuallyAsync(
+    `the beginning of the chain of ${tenant} is gone`,
+    async () => {
+      const { body } = await admin().call(retentionPath(tenant))
+      return { point: body.pruned[0], said: said() }
+    },
+    ({ point }) => Boolean(point?.removed_at)
+  )
+  return found.point
 }
 
 const keepFor = async (tenant: string, days: number | null) => {
@@ -224,12 +232,12 @@ describe("retention", () => {
       const scrapes = [0, 60, 120].map((at) => ({ at, text }))
       return fires(rule, seriesOf(scrapes), { from: 0, to: 120 })
     }
-    const becomes = async (wanted: boolean) => {
-      for (let left = 100; (await firing()) !== wanted; left--) {
-        assert.isAbove(left, 0, running!.output())
-        await sleep(200)
-      }
-    }
+    const becomes = (wanted: boolean) =>
+      eventuallyAsync(
+        wanted ? "the alert fires" : "the alert fires no more",
+        async () => ({ fires: await firing(), said: said() }),
+        (found) => found.fires === wanted
+      )
     await becomes(true)
     assert.strictEqual(await firstOf("whole"), 1)
     await keepFor("whole", null)
@@ -292,14 +300,12 @@ describe("the deletion of a tenant", () => {
   }
 
   /** Waits until everything is gone. */
-  const tombstone = async (): Promise<Json> => {
-    for (let left = 150; left > 0; left--) {
-      const { body } = await admin().call(`${path}/tombstone`)
-      if (body.removed_at) return body
-      await sleep(200)
-    }
-    throw new Error("the tenant is not gone")
-  }
+  const tombstone = async (): Promise<Json> =>
+    eventuallyAsync(
+      "the tenant is gone",
+      async () => (await admin().call(`${path}/tombstone`)).body,
+      (body) => Boolean(body.removed_at)
+    )
 
   it("takes two steps and no hold, and leaves what proves what there was", async () => {
     const post = async (to: string, body: Json) => {

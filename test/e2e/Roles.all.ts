@@ -4,10 +4,10 @@
  */
 import { readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { allTenants, blackBox, checkChain, event } from "../support/BlackBox.ts"
 import { Client, type Json, readStream } from "../support/Client.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { freePort } from "../support/FreePort.ts"
 import { otlpBlackBox } from "../support/OtlpBlackBox.ts"
 import {
@@ -26,7 +26,8 @@ const prefix = `roles${process.pid}`
 const folder = freshFolder("roles")
 const keyOf = (tenant: string): string => testKey(tenant)
 const signingKey = signingKeyIn(freshFolder("roles-key"))
-let storePort = 0
+/** Where the other processes find the store again after it was away. */
+const storePort = await freePort()
 
 const common = (): Record<string, string> => ({
   ALK_SECRET: TEST_SECRET,
@@ -83,17 +84,13 @@ it("lets nobody into the store without its password", async () => {
 let store: Started
 let projection: Started
 let apis: Array<Started>
-let grpcPort: number
 let sequencers: Array<Started>
 
 beforeAll(async () => {
-  storePort = await freePort()
   store = await startStore()
   projection = await startRole("projection")
   sequencers = [await startRole("sequencer"), await startRole("sequencer")]
-  grpcPort = await freePort()
-  const grpc = { ALK_OTLP_GRPC_PORT: String(grpcPort) }
-  apis = [await startRole("api", grpc), await startRole("api")]
+  apis = [await startRole("api", { ALK_OTLP_GRPC_PORT: "0" }), await startRole("api")]
 })
 
 afterAll(async () => {
@@ -103,14 +100,6 @@ afterAll(async () => {
 })
 
 const client = (tenant: string, which = 0): Client => new Client(apis[which]!.url, keyOf(tenant))
-
-const until = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
-  for (let left = 300; left > 0; left--) {
-    if (await holds()) return
-    await sleep(100)
-  }
-  assert.fail(`not in time: ${what}`)
-}
 
 blackBox(() => ({
   urls: apis.map(({ url }) => url),
@@ -122,19 +111,26 @@ blackBox(() => ({
 traceBlackBox(() => ({ urls: apis.map(({ url }) => url), keyOf }))
 otlpBlackBox(() => ({
   url: apis[0]!.url,
-  grpcUrl: `http://127.0.0.1:${grpcPort}`,
+  grpcUrl: apis[0]!.otlpGrpc,
   key: keyOf("otlp")
 }))
 recordedBlackBox(() => ({ url: apis[0]!.url, key: keyOf("otlp") }))
 
+/** Those that a sequencer works on. */
+const partitionsOf = async ({ url }: Started): Promise<ReadonlyArray<number>> => {
+  const { body, status, text } = await new Client(url, "", false).call("/healthz")
+  assert.strictEqual(status, 200, text)
+  return body.partitions.sequencer
+}
+
 describe("a process without the API", () => {
   it("tells its health, its partitions and its metrics on a port of its own", async () => {
-    const [first, second] = await Promise.all(
-      sequencers.map(({ url }) => new Client(url, "", false).call("/healthz"))
+    const own = await eventuallyAsync(
+      "each partition has a sequencer",
+      async () => (await Promise.all(sequencers.map(partitionsOf))).flat().toSorted(),
+      (partitions) => partitions.length >= 2
     )
-    assert.deepStrictEqual([first!.status, second!.status], [200, 200])
-    const own = [...first!.body.partitions.sequencer, ...second!.body.partitions.sequencer]
-    assert.deepStrictEqual(own.sort(), [0, 1])
+    assert.deepStrictEqual(own, [0, 1])
     const counted = await Promise.all(
       sequencers.map(({ url }) => new Client(url, "", false).call("/metrics"))
     )
@@ -239,7 +235,11 @@ describe("with a role away", () => {
     const settled = await client("away", 1).settled(receipt)
     assert.strictEqual(settled["last_sequence_number"], 5)
     assert.strictEqual((await api.call("/v1/events")).body.total, 5)
-    await until("ready again", async () => (await api.call("/readyz")).status === 200)
+    await eventuallyAsync(
+      "it is ready again",
+      () => api.call("/readyz"),
+      ({ status }) => status === 200
+    )
   })
 
   it("store: lists answer 503, ingest and stream go on, all is caught up afterwards", async () => {
@@ -287,13 +287,29 @@ describe("with a role away", () => {
         }
       })
     )
-    await sleep(1_000)
-    await sequencers[0]!.kill()
-    await sleep(1_500)
-    sequencers[0] = await startRole("sequencer")
-    await sleep(1_000)
-    stop.now = true
-    await load
+    const more = async (): Promise<void> => {
+      const wanted = acknowledged.length + 20
+      await eventuallyAsync(
+        `${wanted} events are acknowledged`,
+        () => acknowledged.length,
+        (count) => count >= wanted
+      )
+    }
+    try {
+      await more()
+      await sequencers[0]!.kill()
+      await eventuallyAsync(
+        "the other one has its partitions, too",
+        async () => (await partitionsOf(sequencers[1]!)).length,
+        (count) => count === 2
+      )
+      await more()
+      sequencers[0] = await startRole("sequencer")
+      await more()
+    } finally {
+      stop.now = true
+      await load
+    }
     const last = await client("wave").batch([{ ...event(1), id: "w-last" }])
     await client("wave", 1).settled(last.body.receipt_id, 60_000)
     const all = (await client("wave").all()) as Array<Json>
@@ -305,7 +321,6 @@ describe("with a role away", () => {
       acknowledged.filter((id) => !stored.has(id)),
       []
     )
-    assert.isAbove(acknowledged.length, 10)
   })
 
   it("a receipt polled at the other process is never 404, from the moment of the 202", async () => {
@@ -316,7 +331,7 @@ describe("with a role away", () => {
     }
   })
 
-  it("revokes a key everywhere within a second, open streams too", async () => {
+  it("revokes a key everywhere, open streams too", async () => {
     const admin = new Client(apis[0]!.url, ADMIN_TOKEN)
     const made = await admin.call("/v1/admin/tenants/away/keys", {
       body: { scopes: ["read"], label: "short-lived" }
@@ -324,29 +339,34 @@ describe("with a role away", () => {
     assert.strictEqual(made.status, 201, made.text)
     const { id, key } = made.body
     const other = new Client(apis[1]!.url, key)
-    await until(
-      "known at the other process",
-      async () => (await other.call("/v1/events?page_size=1")).status === 200
+    await eventuallyAsync(
+      "it is known at the other process",
+      () => other.call("/v1/events?page_size=1"),
+      ({ status }) => status === 200
     )
-    // The stream may end before the answer to the revocation arrives.
-    let answered = (_status: number): void => undefined
-    const revocation = new Promise<number>((resolve) => (answered = resolve))
-    await readStream(`${other.url}/v1/events/stream`, key, {
-      opened: async () => {
-        const gone = await admin.call(`/v1/admin/tenants/away/keys/${id}`, { method: "DELETE" })
-        answered(gone.status)
-      },
-      done: () => false
+    const stream = await fetch(`${other.url}/v1/events/stream`, {
+      headers: { authorization: `Bearer ${key}` }
     })
-    assert.strictEqual(await revocation, 204)
-    await until("refused", async () => (await other.call("/v1/events")).status === 401)
-    let log = ""
-    await until("logged in the chain of the system tenant", async () => {
-      const { body, text } = await admin.call("/v1/events?order=asc&page_size=1000")
-      log = text
-      const actions = body.events.map((entry: Json) => entry["action"])
-      return actions.includes("api_key.created") && actions.includes("api_key.revoked")
-    })
+    assert.strictEqual(stream.status, 200)
+    let isOpen = true
+    const over = () => {
+      isOpen = false
+    }
+    // To its end, or until it is cut.
+    void stream.text().then(over, over)
+    const gone = await admin.call(`/v1/admin/tenants/away/keys/${id}`, { method: "DELETE" })
+    assert.strictEqual(gone.status, 204)
+    await eventuallyAsync("the open stream is over", () => !isOpen)
+    await eventuallyAsync(
+      "it is refused at the other process",
+      () => other.call("/v1/events"),
+      ({ status }) => status === 401
+    )
+    const log = await eventuallyAsync(
+      "both acts are in the chain of the system tenant",
+      async () => (await admin.call("/v1/events?order=asc&page_size=1000")).text,
+      (text) => text.includes('"api_key.created"') && text.includes('"api_key.revoked"')
+    )
     assert.notInclude(log, key)
   })
 })

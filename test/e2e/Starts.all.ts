@@ -10,10 +10,11 @@ const STARTS = 3
 describe("the program, started while somebody connects all the time", () => {
   it.each(["api,sequencer,projection", "sequencer"] as const)(
     "answers everybody: roles %s",
-    (role) =>
-      startedUnderProbe(role, STARTS, {
+    async (role) => {
+      await startedUnderProbe(role, STARTS, {
         bootstrap: inject("bootstrap"),
         storeUrl: inject("storeUrl")
       })
+    }
   )
 })

@@ -120,6 +120,7 @@ beforeAll(async () => {
   store = await startProxy()
   running = await start({
     ALK_DATA_DIR: folder,
+    // The broker comes back there after it was killed.
     ALK_KAFKA_PORT: String(await freePort()),
     ALK_EMBEDDED_OPEN: "true",
     ALK_PARTITIONS: "1",
@@ -350,7 +351,6 @@ describe("what happens to processes", () => {
 
 it("AlkDiskNearlyFull, AlkRestartLoop: a store on a small disk, started again and again", async () => {
   const data = freshFolder("alerts-disk")
-  const port = String(await freePort())
   // A disk of its own, which nobody else sees and which is gone with the process.
   const script = `mount -t tmpfs -o size=800m tmpfs ${data} && head -c 735m /dev/zero > ${data}/filler && exec "$@"`
   const command = ["unshare", "-r", "-m", "sh", "-c", script, "sh", ...START_COMMAND]
@@ -362,13 +362,12 @@ it("AlkDiskNearlyFull, AlkRestartLoop: a store on a small disk, started again an
         ALK_DATA_DIR: data,
         KAFKA_BROKERS: inject("bootstrap"),
         ALK_SECRET: "a-secret-of-this-test-that-is-long-enough",
-        ALK_STORE_PORT: "0",
-        ALK_WORKER_PORT: port
+        ALK_WORKER_PORT: "0"
       },
       command
     )
     for (let left = 100; left > 0; left--) {
-      texts[n] = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+      texts[n] = await (await fetch(`${program.url}/metrics`)).text()
       if (texts[n]!.includes("\nalk_data_free_bytes ")) break
       await sleep(100)
     }

@@ -19,6 +19,7 @@ export class Embedded implements Target {
     const folder = freshFolder("fault-embedded")
     const program = await start({
       ALK_DATA_DIR: folder,
+      // The broker comes back there after it was killed.
       ALK_KAFKA_PORT: String(await freePort()),
       ALK_ADMIN_TOKEN: ADMIN_TOKEN,
       ALK_BOOTSTRAP_KEYS: bootstrapKeys

@@ -6,8 +6,9 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { assert, inject } from "vitest"
+import { inject } from "vitest"
 import { Client } from "../support/Client.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { freePort } from "../support/FreePort.ts"
 import {
   ADMIN_TOKEN,
@@ -41,14 +42,9 @@ export const clientOf = (target: Target, tenant: string, which = 0): Client => {
 export const until = async (
   what: string,
   holds: () => Promise<boolean> | boolean,
-  timeoutMs = 60_000
+  patienceMs?: number
 ): Promise<void> => {
-  const giveUpAt = Date.now() + timeoutMs
-  for (;;) {
-    if (await holds()) return
-    if (Date.now() > giveUpAt) assert.fail(`not in ${timeoutMs} ms: ${what}`)
-    await sleep(100)
-  }
+  await eventuallyAsync(what, holds, Boolean, patienceMs)
 }
 
 /** What the program does when it is not scheduled: nothing, while its connections stay open. */
@@ -89,6 +85,7 @@ export class Parts implements Target {
   readonly #folder = freshFolder("fault")
   readonly #signingKey = signingKeyIn(this.#folder)
   readonly #all: Array<Started> = []
+  /** Where the other processes find the store again after it was away. */
   #storePort = 0
   store!: Started
   projection!: Started

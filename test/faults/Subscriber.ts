@@ -3,9 +3,12 @@
  * whichever process answers, with the last id that it has seen. Keeps everything it was sent.
  */
 import { setTimeout as sleep } from "node:timers/promises"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { clientOf, type Target } from "./Parts.ts"
 
 const RECONNECT_MS = 100
+/** Milliseconds for everything that a stream has to bring after a fault. */
+const PATIENCE_MS = 120_000
 
 export class Subscriber {
   readonly tenant: string
@@ -27,18 +30,18 @@ export class Subscriber {
   }
 
   /** Wait until the first message has arrived. */
-  async begun(timeoutMs = 60_000): Promise<void> {
-    const giveUpAt = Date.now() + timeoutMs
-    while (this.received.length === 0) {
-      if (Date.now() > giveUpAt) throw new Error(`the stream of ${this.tenant} does not begin`)
-      await sleep(50)
-    }
+  async begun(): Promise<void> {
+    await eventuallyAsync(`the stream of ${this.tenant} begins`, () => this.received.length > 0)
   }
 
   /** Wait until that many messages have arrived, then end. */
-  async finish(count: number, timeoutMs = 60_000): Promise<void> {
-    const giveUpAt = Date.now() + timeoutMs
-    while (this.received.length < count && Date.now() < giveUpAt) await sleep(50)
+  async finish(count: number): Promise<void> {
+    await eventuallyAsync(
+      `${count} messages of ${this.tenant} have arrived`,
+      () => this.received.length,
+      (received) => received >= count,
+      PATIENCE_MS
+    )
     this.#stopped = true
     this.#controller.abort()
     await this.#running

@@ -17,7 +17,7 @@ const CONCURRENT = 50
 const SPREAD_MS = 600
 const AGAIN_MS = 200
 /** Milliseconds that a client goes on asking. */
-const PATIENCE_MS = 90_000
+const PATIENCE_MS = 240_000
 /** Milliseconds after which a client takes its request for lost. */
 const LOST_MS = 20_000
 

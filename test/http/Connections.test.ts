@@ -2,9 +2,11 @@
  * What the server says of a connection, whatever is sent on it: every request that it takes gets an
  * answer with an error body, a connection that ends says so first, and one that goes on really does.
  */
-import { Stream } from "effect"
+import { Effect, Layer, Queue, Stream } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
+import { CurrentServerTimes, SERVER_TIMES } from "../../src/http/server/ServerTimes.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
+import { READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
 import { answersIn, exchanged, type RawAnswer, RawConnection } from "./support/RawHttp.ts"
 import { TestApi } from "./support/TestApi.ts"
 
@@ -103,12 +105,16 @@ describe("what is no request of the API", () => {
   })
 
   it("is a request late in arriving", async () => {
-    const connection = await RawConnection.open(api.port)
+    assert.deepInclude(SERVER_TIMES, { headMs: 15_000, lookMs: 5_000 })
+    const times = Layer.succeed(CurrentServerTimes, { ...SERVER_TIMES, headMs: 100, lookMs: 50 })
+    const impatient = await TestApi.start({}, new World(), times)
+    const connection = await RawConnection.open(impatient.port)
     connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\n")
-    const [answer] = await connection.answers(1, 40_000)
+    const [answer] = await connection.answers(1)
     assertError(answer!, 408)
     assert.strictEqual(answer!.headers["connection"], "close")
     assert.strictEqual(await connection.ended, "end")
+    await impatient.stop()
   })
 })
 
@@ -267,24 +273,34 @@ describe("bytes that are no request behind one that is", () => {
         + `Content-Type: application/json\r\nContent-Length: ${event.length}\r\n\r\n`
         + `${event}garbage\r\n\r\n`
     )
-    while (world.commands.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
-    world.decide(world.commands[0]!)
+    world.decide(await world.firstCommand())
     await connection.ended
     const [answer, refusal, ...more] = answersIn(connection.bytes)
     assert.strictEqual(answer?.status, 201, connection.bytes)
     assertError(refusal!, 400)
     assert.strictEqual(more.length, 0)
-    world.sse = Stream.concat(Stream.make(Buffer.from("retry: 3000\n")), Stream.never)
+    const messages = await Effect.runPromise(Queue.unbounded<Uint8Array>())
+    world.sse = Stream.fromQueue(messages)
+    Queue.offerUnsafe(messages, Buffer.from("retry: 3000\n"))
     const stream = await RawConnection.open(api.port)
     stream.write(
       `GET /v1/events/stream HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${READ_KEY}\r\n\r\n`
     )
-    while (!stream.bytes.includes("retry")) await new Promise((resolve) => setTimeout(resolve, 5))
+    const holds = (text: string) =>
+      eventuallyAsync(
+        `the stream holds ${text}`,
+        () => stream.bytes,
+        (bytes) => bytes.includes(text)
+      )
+    await holds("retry")
     stream.write("garbage\r\n\r\n")
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    // Sent later and answered, so the garbage has been read.
+    await exchanged(api.port, NEXT)
+    Queue.offerUnsafe(messages, Buffer.from("id: 1\n\n"))
+    await holds("id: 1")
+    assert.strictEqual(stream.bytes.split("HTTP/1.1 ").length, 2, stream.bytes)
     stream.socket.destroy()
     await stream.ended
-    assert.strictEqual(stream.bytes.split("HTTP/1.1 ").length, 2, stream.bytes)
     await api.stop()
   })
 })

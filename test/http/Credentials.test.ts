@@ -3,7 +3,7 @@
  * guesses are slowed down, and nothing private stays in a cache.
  */
 import { Stream } from "effect"
-import { afterEach, assert, describe, it } from "vitest"
+import { afterEach, assert, describe, it, vi } from "vitest"
 import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
 import { openApiDocument } from "../../src/http/Api.ts"
 import { opsPaths } from "../../src/http/operations/OpsContract.ts"
@@ -19,7 +19,10 @@ const admin = { key: ADMIN_TOKEN }
 const remove = { method: "DELETE", ...admin }
 
 let api: TestApi
-afterEach(() => api.stop())
+afterEach(async () => {
+  vi.useRealTimers()
+  await api.stop()
+})
 
 const createKey = async (): Promise<{ readonly id: string; readonly key: string }> => {
   const { body, status } = await api.call(KEYS, { ...admin, json: { scopes: ["read"] } })
@@ -91,6 +94,8 @@ describe("failed credentials", () => {
   const guess = (path: string, key: string): Promise<Answer> => api.call(path, { key })
 
   it("are slowed down after a number of them, on every kind of route", async () => {
+    // No time passes in which a guess would be forgiven.
+    vi.useFakeTimers({ toFake: ["performance"] })
     for (const path of ["/v1/admin/tenants", "/v1/events", DOCUMENT]) {
       api = await TestApi.start({ failedKeysPerMinuteMax: 5 })
       for (let n = 0; n < 5; n++) {

@@ -2,11 +2,11 @@
  * The examples of the reference page run as they stand: every body and every parameter that the
  * document shows is sent to a fresh service, in an order in which what they name exists.
  */
-import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import type { RegistryChange } from "../../src/domain/registry/RegistryEntry.ts"
 import { openApiDocument } from "../../src/http/Api.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { bodiesOf, operationsOf, queriesOf } from "../support/ExampleRequests.ts"
 import { quarantined } from "../support/Quarantined.ts"
 import { ADMIN_TOKEN, OTHER_KEY, World } from "./support/Doubles.ts"
@@ -23,12 +23,12 @@ const signsIn = (path: string): boolean => path === "/v1/session"
 
 /** Waits until the file of an export job is there. */
 const fileOf = async (api: TestApi, id: string): Promise<void> => {
-  let state = "queued"
-  while (state === "queued" || state === "running") {
-    await sleep(20)
-    state = (await api.call(`/v1/exports/${id}`, { key: OTHER_KEY })).body.status
-  }
-  assert.strictEqual(state, "done")
+  const job = await eventuallyAsync(
+    "the export has ended",
+    async () => (await api.call(`/v1/exports/${id}`, { key: OTHER_KEY })).body,
+    ({ status }) => status !== "queued" && status !== "running"
+  )
+  assert.strictEqual(job.status, "done")
 }
 
 /**

@@ -5,12 +5,14 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { Deferred, Effect } from "effect"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import { parseJson } from "../../src/domain/json/Json.ts"
 import { UNDER_WAY_MAX } from "../../src/http/exports/jobs/JobLimits.ts"
+import { BEAT_MS } from "../../src/http/exports/jobs/JobState.ts"
+import type { ExportJob } from "../../src/ports/ExportJob.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
 import { items } from "./support/Events.ts"
 import { ExportWorld, startExports } from "./support/ExportDoubles.ts"
@@ -55,21 +57,21 @@ const asked = async (json: object): Promise<string> => {
   return body.id
 }
 
-const jobOf = async (id: string) => (await api.call(`${EXPORTS}/${id}`, { key: READ_KEY })).body
+const jobOf = async (id: string, key = READ_KEY) =>
+  (await api.call(`${EXPORTS}/${id}`, { key })).body
 
-/** The job once it is so. */
-const until = async (id: string, isSo: (job: any) => boolean) => {
-  for (let tries = 0; tries < 400; tries++) {
-    const job = await jobOf(id)
-    if (isSo(job)) return job
-    await sleep(10)
-  }
-  return assert.fail(`never so: ${JSON.stringify(await jobOf(id))}`)
-}
+/** The job once it has ended. */
+const endOf = (id: string, key = READ_KEY) =>
+  eventuallyAsync(
+    "the job has ended",
+    () => jobOf(id, key),
+    ({ status }) => status !== "queued" && status !== "running"
+  )
 
-const isOver = ({ status }: { status: string }) => status !== "queued" && status !== "running"
+const ended = async (json: object) => endOf(await asked(json))
 
-const ended = async (json: object) => until(await asked(json), isOver)
+/** The time passes after which jobs give a sign of life. */
+const beat = () => world.clock.forward(BEAT_MS)
 
 const file = (id: string, headers: Record<string, string> = {}, key = READ_KEY) =>
   api.call(`${EXPORTS}/${id}/file`, { key, headers })
@@ -81,8 +83,19 @@ const remove = (id: string, key = READ_KEY) =>
 const gated = () => {
   const [gate, reached] = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
   state.gate = Effect.andThen(Deferred.succeed(reached, undefined), Deferred.await(gate))
+  const isReached = Effect.runPromise(Deferred.await(reached))
   return {
-    reached: Effect.runPromise(Deferred.await(reached)),
+    reached: isReached,
+    /** The job that it is at, as soon as that is told. */
+    at: async (id: string) => {
+      await isReached
+      beat()
+      return eventuallyAsync(
+        "the job is said to be printed",
+        () => jobOf(id),
+        ({ stage }) => stage === "printing"
+      )
+    },
     open: () => Deferred.doneUnsafe(gate, Effect.void)
   }
 }
@@ -95,9 +108,9 @@ const recordOf = (id: string) => {
   const path = join(folder, leftOver(`${id}.json`)[0]!)
   return {
     path,
+    read: () => parseJson(readFileSync(path, "utf8")) as ExportJob,
     change: (changed: object) => {
-      const record = parseJson(readFileSync(path, "utf8")) as object
-      writeFileSync(path, JSON.stringify({ ...record, ...changed }))
+      writeFileSync(path, JSON.stringify({ ...recordOf(id).read(), ...changed }))
     }
   }
 }
@@ -117,7 +130,7 @@ describe("an export job", () => {
     assert.deepInclude(body, { created_by: "key_read", filters: { where: "metadata.n>=1" } })
     assert.notProperty(body, "pdf")
 
-    const job = await until(body.id, isOver)
+    const job = await endOf(body.id)
     assert.strictEqual(job.status, "done")
     assert.isAbove(Date.parse(job.expires_at), Date.now() + 3_000_000)
     const found = await file(job.id)
@@ -171,22 +184,28 @@ describe("an export job", () => {
   it("says how far it is, and gives no file before it is done", async () => {
     const gate = gated()
     const id = await asked({ kind: "pdf" })
-    const job = await until(id, ({ stage }) => stage === "printing")
+    const job = await gate.at(id)
     assert.strictEqual(job.status, "running")
     const { body, status } = await file(id)
     assert.deepStrictEqual([status, body.error.code], [409, "not_ready"])
     assert.match(body.error.message, /not ready \(running, printing\)/)
     gate.open()
-    assert.strictEqual((await until(id, isOver)).status, "done")
+    assert.strictEqual((await endOf(id)).status, "done")
   })
 
   it("counts the events of a table as they are written", async () => {
-    world.scanMs = 1_100
+    const gate = Deferred.makeUnsafe<void>()
+    world.storeGate = Deferred.await(gate)
     const id = await asked({ kind: "ndjson" })
-    const { progress } = await until(id, (job) => job.progress?.done > 0)
-    assert.deepInclude(progress, { total: COUNT, unit: "events" })
-    assert.notProperty(await until(id, isOver), "progress")
-  }, 20_000)
+    const { progress } = await eventuallyAsync(
+      "some events are counted",
+      () => jobOf(id),
+      (job) => job.progress?.done > 0
+    )
+    assert.deepStrictEqual(progress, { done: 2, total: COUNT, unit: "events" })
+    Deferred.doneUnsafe(gate, Effect.void)
+    assert.notProperty(await endOf(id), "progress")
+  })
 
   it("answers 304 to a client that has the file, and HEAD without it", async () => {
     const { bytes, id, sha256 } = await ended({ kind: "csv" })
@@ -229,17 +248,13 @@ describe("an export job", () => {
     assert.strictEqual((await ask({ kind: "csv" }, WRITE_KEY)).status, 403)
     const gate = gated()
     const id = await asked({ kind: "pdf" })
-    await until(id, ({ stage }) => stage === "printing")
+    await gate.at(id)
     // Revoked before there is something to hand out.
     const principal = world.principals.get(READ_KEY)!
     world.principals.delete(READ_KEY)
     world.principals.set("svc_live_another", { ...principal, keyId: "k2" })
     gate.open()
-    let job: any
-    do {
-      await sleep(20)
-      job = (await api.call(`${EXPORTS}/${id}`, { key: "svc_live_another" })).body
-    } while (!isOver(job))
+    const job = await endOf(id, "svc_live_another")
     assert.deepInclude(job, { status: "failed" })
     assert.match(job.error.message, /key_read that asked for it is no longer valid/)
     assert.deepStrictEqual(state.acts, [])
@@ -273,7 +288,7 @@ describe("what can't be asked for", () => {
     // Another tenant has a place of its own.
     assert.strictEqual((await ask({ kind: "csv" }, OTHER_KEY)).status, 202)
     gate.open()
-    for (const id of ids) assert.strictEqual((await until(id, isOver)).status, "done")
+    for (const id of ids) assert.strictEqual((await endOf(id)).status, "done")
     assert.strictEqual((await ask({ kind: "csv" })).status, 202)
   })
 
@@ -291,38 +306,42 @@ describe("what can't be asked for", () => {
 
 describe("a job that does not come to its end", () => {
   it("is cancelled while it is made, then removed", async () => {
-    gated()
+    const gate = gated()
     const id = await asked({ kind: "pdf" })
-    await until(id, ({ stage }) => stage === "printing")
+    await gate.at(id)
     assert.strictEqual((await remove(id)).status, 204)
     assert.strictEqual((await jobOf(id)).status, "cancelled")
     const { body, status } = await file(id)
     assert.deepStrictEqual([status, body.error.code], [404, "not_found"])
     assert.match(body.error.message, /was cancelled/)
     // Its process gives up by itself: then it can be removed.
-    for (let tries = 0; tries < 60 && (await jobOf(id)).status !== undefined; tries++) {
-      await remove(id)
-      await sleep(50)
-    }
-    assert.strictEqual((await remove(id)).status, 404)
+    beat()
+    await eventuallyAsync(
+      "the job is gone",
+      async () => (await remove(id)).status,
+      (answered) => answered === 404
+    )
     assert.deepStrictEqual(
       leftOver(""),
       leftOver("").filter((name) => !name.includes("exp_"))
     )
-  }, 20_000)
+  })
 
   it("is cancelled by another process than the one that makes it", async () => {
-    gated()
+    const gate = gated()
     const other = await begin()
     const id = await asked({ kind: "pdf" })
-    await until(id, ({ stage }) => stage === "printing")
+    await gate.at(id)
     const path = `${EXPORTS}/${id}`
     assert.strictEqual((await other.call(path, { key: READ_KEY, method: "DELETE" })).status, 204)
-    await sleep(1_500)
-    const record = parseJson(readFileSync(recordOf(id).path, "utf8")) as { status: string }
-    assert.strictEqual(record.status, "cancelled")
+    beat()
+    await eventuallyAsync(
+      "its process writes down that it was cancelled",
+      () => recordOf(id).read(),
+      (record) => record.status === "cancelled"
+    )
     await other.stop()
-  }, 20_000)
+  })
 
   it("has failed where nothing prints, with what to install", async () => {
     state.printer = "missing"
@@ -352,9 +371,9 @@ describe("a job that does not come to its end", () => {
   })
 
   it("has failed as interrupted where its process goes down, and another one says so", async () => {
-    gated()
+    const gate = gated()
     const id = await asked({ kind: "pdf" })
-    await until(id, ({ stage }) => stage === "printing")
+    await gate.at(id)
     await again()
     const job = await jobOf(id)
     assert.deepInclude(job, { status: "failed" })
@@ -373,7 +392,11 @@ describe("a job that does not come to its end", () => {
     assert.deepInclude((await jobOf(id)).error, { code: "interrupted" })
     assert.strictEqual((await file(id)).status, 404)
     // And whoever sweeps writes it down.
-    await until(id, () => readFileSync(recordOf(id).path, "utf8").includes('"status":"failed"'))
+    await eventuallyAsync(
+      "the end is written down",
+      () => recordOf(id).read(),
+      (record) => record.status === "failed"
+    )
     assert.deepStrictEqual(leftOver(".data"), [])
   })
 
@@ -383,12 +406,21 @@ describe("a job that does not come to its end", () => {
     const document = api.call("/v1/export/pdf", { key: READ_KEY })
     await gate.reached
     const id = await asked({ kind: "csv" })
-    await sleep(1_200)
+    // Between two signs of life it asks for a slot.
+    for (let time = 0; time < 2; time++) {
+      const { alive_at } = recordOf(id).read()
+      beat()
+      await eventuallyAsync(
+        "the job gives a sign of life",
+        () => recordOf(id).read(),
+        (record) => record.alive_at !== alive_at
+      )
+    }
     assert.deepInclude(await jobOf(id), { status: "queued", stage: "waiting" })
     gate.open()
     assert.strictEqual((await document).status, 200)
-    assert.strictEqual((await until(id, isOver)).status, "done")
-  }, 20_000)
+    assert.strictEqual((await endOf(id)).status, "done")
+  })
 })
 
 describe("the file of a job", () => {
@@ -411,7 +443,11 @@ describe("the file of a job", () => {
     recordOf(id).change({ expires_at: daysAgo(1) })
     recordOf(other.id).change({ expires_at: daysAgo(8) })
     await again()
-    await until(id, () => leftOver(".data").length === 0)
+    await eventuallyAsync(
+      "both files and the older record are removed",
+      () => [...leftOver(".data"), ...leftOver(`${other.id}.json`)],
+      (left) => left.length === 0
+    )
     assert.strictEqual((await jobOf(id)).status, "expired")
     assert.strictEqual((await api.call(`${EXPORTS}/${other.id}`, { key: READ_KEY })).status, 404)
   })
@@ -444,7 +480,7 @@ describe("the file of a job", () => {
     state.printer = "missing"
     const { id } = await ended({ kind: "pdf" })
     state.printer = "prints"
-    const record = parseJson(readFileSync(recordOf(id).path, "utf8")) as { id: string }
+    const record = recordOf(id).read()
     for (let n = 0; n < 99; n++) {
       const copy = `exp_00000000-0000-7000-8000-${String(n).padStart(12, "0")}`
       const path = recordOf(id).path.replace(id, copy)

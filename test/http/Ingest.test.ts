@@ -343,10 +343,7 @@ describe("ingest", () => {
     const { world } = api
     world.undecided = true
     const reply = post(`${BATCH}?sync=true`, { json: { events: items(1) } })
-    while (world.decisions.size === 0 || world.commands.length === 0) {
-      await new Promise((resolve) => setTimeout(resolve, 5))
-    }
-    const { attempt, receiptId, receivedAt } = world.commands[0]!
+    const { attempt, receiptId, receivedAt } = await world.firstCommand()
     const receipt = {
       receipt_id: receiptId,
       tenant_id: "acme",

@@ -21,8 +21,9 @@ import { StatusSchema } from "../../src/services/ingest/otlp/gen/google/rpc/stat
 import { ExportLogsServiceResponseSchema } from "../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/logs/v1/logs_service_pb.js"
 import { ExportTraceServiceResponseSchema } from "../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import { exportOf, span, toProtobuf } from "../services/ingest/otlp/support/Exports.ts"
-import { freePort } from "../support/FreePort.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
+import { portIsClosed } from "./support/RawHttp.ts"
 import { TestApi } from "./support/TestApi.ts"
 
 const COLLECTOR = "/opentelemetry.proto.collector"
@@ -64,13 +65,12 @@ const detailsOf = ({ metadata }: ServiceError): ReadonlyArray<string> => {
 describe("OTLP over gRPC", () => {
   let world: World
   let api: TestApi
-  let port: number
+  let address: URL
   let client: Client
   let session: ClientHttp2Session
 
   beforeEach(async () => {
     world = new World()
-    port = await freePort()
     const limits = {
       bodyBytesMax: MAX_BYTES,
       bodyBudgetBytes: RECEIVED_AT_ONCE * MAX_BYTES,
@@ -79,9 +79,10 @@ describe("OTLP over gRPC", () => {
       payloadBytesMax: 65_536,
       actionLengthMax: 128
     }
-    api = await TestApi.start({ otlpGrpcPort: port, limits }, world)
-    client = new Client(`127.0.0.1:${port}`, credentials.createInsecure())
-    session = connect(`http://127.0.0.1:${port}`)
+    api = await TestApi.start({ otlpGrpcPort: 0, limits }, world)
+    address = new URL(api.otlpGrpc!)
+    client = new Client(address.host, credentials.createInsecure())
+    session = connect(address)
   })
   afterEach(async () => {
     client.close()
@@ -143,7 +144,7 @@ describe("OTLP over gRPC", () => {
     assert.strictEqual(world.commands.length, 1)
     assert.strictEqual(world.commands[0]!.tenantId, "acme")
     client.close()
-    client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), {
+    client = new Client(address.host, credentials.createInsecure(), {
       "grpc.default_compression_algorithm": compressionAlgorithms.gzip
     })
     assert.deepStrictEqual(await answered(message), empty)
@@ -208,6 +209,8 @@ describe("OTLP over gRPC", () => {
       return code
     })
     waiting.end(framed(message))
+    // Answered behind them, so all of them have been seen.
+    await new Promise((resolve) => session.ping(resolve))
     assert.strictEqual((await refused(message, { deadlineMs: 500 })).code, status.DEADLINE_EXCEEDED)
     assert.isFalse(isAnswered)
     slow[0]!.close(constants.NGHTTP2_CANCEL)
@@ -221,13 +224,22 @@ describe("OTLP over gRPC", () => {
 
   it("gives up a call whose deadline has passed", async () => {
     world.undecided = true
-    const late = await refused(message, { deadlineMs: 300 })
-    assert.strictEqual(late.code, status.DEADLINE_EXCEEDED)
-    const isLogged = () => api.logs.some(({ annotations }) => annotations["status"] === 499)
-    for (let left = 100; left > 0 && !isLogged(); left--) {
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-    assert.isTrue(isLogged())
+    let deadlineMs = 200
+    await eventuallyAsync(
+      "the call has come in before its deadline",
+      async () => {
+        deadlineMs *= 2
+        const late = await refused(message, { deadlineMs })
+        assert.strictEqual(late.code, status.DEADLINE_EXCEEDED)
+        return world.commands
+      },
+      ({ length }) => length > 0
+    )
+    await eventuallyAsync(
+      "the log says that it was given up",
+      () => api.logs.map(({ annotations }) => annotations["status"]),
+      (statuses) => statuses.includes(499)
+    )
     world.undecided = false
     assert.deepStrictEqual(await answered(message), empty)
   })
@@ -235,12 +247,10 @@ describe("OTLP over gRPC", () => {
   it("answers what is in flight before it goes down", async () => {
     world.undecided = true
     const inFlight = answered(message)
-    for (let left = 100; left > 0 && world.commands.length === 0; left--) {
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
+    const command = await world.firstCommand()
     const stopped = api.stop()
-    await new Promise((resolve) => setTimeout(resolve, 200))
-    world.decide(world.commands[0]!)
+    await portIsClosed(Number(address.port))
+    world.decide(command)
     assert.deepStrictEqual(await inFlight, empty)
     await stopped
     const after = await refused(message, { deadlineMs: 2_000 })

@@ -2,8 +2,11 @@
  * The routes of the number of partitions, over a sequencer that is the real step: what is refused, what
  * a growth writes down, and that it is repeated from wherever it was interrupted.
  */
+import { Duration } from "effect"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import type { GrowthStep } from "../../src/domain/registry/RegistryEntry.ts"
+import { PROBE_TIMEOUT } from "../../src/services/commands/Probe.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { ADMIN_TOKEN, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
 import { item } from "./support/Events.ts"
 import { TestApi } from "./support/TestApi.ts"
@@ -98,12 +101,20 @@ describe("the number of partitions", () => {
 
   it("is told what it waits for while nobody works on a new partition", async () => {
     world.probesStuck = true
-    const waiting = await ask({ to: 2 })
+    const waitedFor = async () => {
+      await eventuallyAsync(
+        "the new partition is probed",
+        () => world.commands.map(({ kind }) => kind),
+        (kinds) => kinds.includes("probe")
+      )
+      world.clock.forward(Duration.toMillis(PROBE_TIMEOUT))
+    }
+    const [waiting] = await Promise.all([ask({ to: 2 }), waitedFor()])
     assert.deepInclude(waiting.body, { state: "waiting", partitions: 2, waiting_for: [1] })
     assert.deepInclude((await ask()).body, { counts: [1], growing_to: 2 })
     world.probesStuck = false
     assert.deepInclude((await ask({ to: 2 })).body, { state: "done", counts: [1, 2] })
-  }, 30_000)
+  })
 
   it("never shrinks, has an end, and is not what somebody has changed by hand", async () => {
     await ask({ to: 4 })

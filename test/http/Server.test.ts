@@ -3,8 +3,10 @@
  */
 import { connect } from "node:net"
 import { afterEach, assert, describe, it } from "vitest"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { WRITE_KEY } from "./support/Doubles.ts"
 import { item } from "./support/Events.ts"
+import { portIsClosed } from "./support/RawHttp.ts"
 import { TestApi } from "./support/TestApi.ts"
 
 /** Everything that comes back for some raw bytes, until the connection ends. */
@@ -49,9 +51,13 @@ describe("the server", () => {
     const { logs, world } = api
     world.undecided = true
     const request = api.sending("/v1/events?sync=true", { key: WRITE_KEY, json: item(1) })
-    while (world.decisions.size === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    await world.firstCommand()
     request.destroy()
-    while (logs.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    await eventuallyAsync(
+      "the request is in the log",
+      () => logs,
+      ({ length }) => length > 0
+    )
     assert.deepStrictEqual(
       logs.map(({ annotations, level }) => [level, annotations["status"]]),
       [["Info", 499]]
@@ -82,14 +88,14 @@ describe("the server", () => {
     world.undecided = true
     const event = item(1, { id: "a" })
     const reply = running.call("/v1/events?sync=true", { key: WRITE_KEY, json: event })
-    while (world.commands.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    const command = await world.firstCommand()
     let idle: Promise<string> = Promise.resolve("")
     await new Promise<void>((answered) => {
       idle = exchange(running.port, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", answered)
     })
     const stopped = running.stop()
-    while (await connects(running.port)) await new Promise((resolve) => setTimeout(resolve, 5))
-    world.decide(world.commands[0]!)
+    await portIsClosed(running.port)
+    world.decide(command)
     const answer = await reply
     assert.strictEqual(answer.status, 201, answer.text)
     assert.match(await idle, /^HTTP\/1\.1 200 /)
@@ -107,20 +113,11 @@ describe("the server", () => {
         + "Content-Type: application/json\r\n"
         + `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
     )
-    while (world.commands.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    const command = await world.firstCommand()
     const stopped = running.stop()
-    while (await connects(running.port)) await new Promise((resolve) => setTimeout(resolve, 5))
-    world.decide(world.commands[0]!)
+    await portIsClosed(running.port)
+    world.decide(command)
     assert.match((await reply).toLowerCase(), /^http\/1\.1 201 [\s\S]*\r\nconnection: close\r\n/)
     await stopped
   })
 })
-
-const connects = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1", () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.on("error", () => resolve(false))
-  })

@@ -5,12 +5,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Stream } from "effect"
+import { Deferred, Effect, Stream } from "effect"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import type { ShareLink } from "../../src/domain/registry/RegistryEntry.ts"
 import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
 import { verify } from "../../src/exports/verifiers/verify.mjs"
 import { PackEditor } from "../exports/support/PackEditor.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
 import { items } from "./support/Events.ts"
 import { ExportWorld, startExports } from "./support/ExportDoubles.ts"
@@ -275,14 +276,22 @@ describe("GET /v1/share/verify", () => {
 
   it("tells its progress, one check at a time of each link", async () => {
     const [one, other] = [await made(api), await made(api)]
+    const held = Deferred.makeUnsafe<void>()
     world.verifySeconds = 2
+    world.verifyHeld = held
     const first = api.call(VERIFY, { key: one.token, headers: NDJSON })
-    while (world.verified.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    await eventuallyAsync(
+      "the check is under way",
+      () => world.verified,
+      ({ length }) => length > 0
+    )
     world.verifySeconds = 0
+    world.verifyHeld = undefined
     const refused = await api.call(VERIFY, { key: one.token, headers: NDJSON })
     assert.deepStrictEqual([refused.status, refused.body.error.code], [429, "rate_limited"])
     assert.match(refused.body.error.message, /this share link has 1 verifications under way/)
     assert.strictEqual((await api.call(VERIFY, { key: other.token })).status, 200)
+    Deferred.doneUnsafe(held, Effect.void)
     const { text } = await first
     const lines = text
       .trimEnd()

@@ -1,6 +1,8 @@
 /** The routes of read-only SQL over HTTP, before a store that says what it was asked. */
+import { Deferred, Effect } from "effect"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import { SQL_LENGTH_MAX, sqlFormats } from "../../src/ports/SqlStore.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { type Answer, TestApi } from "./support/TestApi.ts"
 
@@ -76,8 +78,22 @@ describe("POST /v1/sql", () => {
 
 describe("statements at once", () => {
   it("are two of a tenant; a third is refused until one has its answer", async () => {
-    api.world.scanMs = 300
-    const answers = await Promise.all([1, 2, 3].map((n) => ask({ query: `SELECT ${n}` })))
+    const gate = Deferred.makeUnsafe<void>()
+    api.world.storeGate = Deferred.await(gate)
+    const statuses: Array<number> = []
+    const asked = [1, 2, 3].map(async (n) => {
+      const answer = await ask({ query: `SELECT ${n}` })
+      statuses.push(answer.status)
+      return answer
+    })
+    await eventuallyAsync(
+      "one is answered",
+      () => statuses,
+      ({ length }) => length > 0
+    )
+    Deferred.doneUnsafe(gate, Effect.void)
+    const answers = await Promise.all(asked)
+    assert.strictEqual(statuses[0], 429)
     assert.sameMembers(
       answers.map(({ status }) => status),
       [200, 200, 429]

@@ -69,12 +69,12 @@ describe("the stream", () => {
     assert.strictEqual(await firstText(response), RETRY)
     world.undecided = true
     const reply = api.call("/v1/events?sync=true", { key: WRITE_KEY, json: item(1) })
-    while (world.commands.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    const command = await world.firstCommand()
     const end = ended(response)
     const down = api.stop()
     stopped = true
     await end
-    world.decide(world.commands[0]!)
+    world.decide(command)
     assert.strictEqual((await reply).status, 201)
     await down
     const closed = api.logs.find(({ annotations }) => annotations["route"] === "/v1/events/stream")

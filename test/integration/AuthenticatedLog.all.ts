@@ -13,8 +13,16 @@ import { EventLog, type LogRecord } from "../../src/ports/EventLog.ts"
 import { CommandLog, layerCommandLog } from "../../src/services/commands/CommandLog.ts"
 import { asService, memoryCopy, takenOverBy } from "../support/Authenticated.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
-import { append, loseTopic, produceRaw, type RawRecord, readAll } from "../support/Log.ts"
-import { sequenceUntil, TENANT, topicEvents, withView } from "./support/Evidence.ts"
+import { eventually } from "../support/Eventually.ts"
+import {
+  append,
+  loseTopic,
+  produceRaw,
+  type RawRecord,
+  readAll,
+  readAtLeast
+} from "../support/Log.ts"
+import { sequencing, TENANT, topicEvents, withView } from "./support/Evidence.ts"
 import { apiKey, assertWorks, registryCommand, running, type Service } from "./support/Service.ts"
 
 const counted = (topic: TopicKind) =>
@@ -205,12 +213,13 @@ describe("copies of genuine commands", () => {
         Effect.gen(function* () {
           yield* submitted(ingestCommand(TENANT, 2), ingestCommand(TENANT, 1))
           const genuine = yield* readAll("commands")
-          const sequencesAfter = (count: number) =>
-            Effect.andThen(
-              sequenceUntil(Effect.map(readAll("quarantine"), ({ length }) => length >= count)),
-              ownSequences
+          const sequencesAfter = (quarantined: number) =>
+            Effect.andThen(sequencing(readAtLeast("quarantine", quarantined)), ownSequences)
+          const eventsAre = (count: number) =>
+            sequencing(
+              eventually(`${count} events`, ownSequences, ({ length }) => length === count)
             )
-          yield* sequenceUntil(Effect.map(ownSequences, ({ length }) => length === 3))
+          yield* eventsAre(3)
           yield* copyCommands(prefix, genuine)
           assert.deepStrictEqual(yield* sequencesAfter(3), [1, 2, 3])
           yield* loseTopic(prefix, "state")
@@ -227,7 +236,7 @@ describe("copies of genuine commands", () => {
           const receipts = (yield* readAll("receipts")).map(({ headers }) => headers["alk-receipt"])
           assert.strictEqual(receipts.length, 2)
           yield* submitted(ingestCommand(TENANT, 1))
-          yield* sequenceUntil(Effect.map(ownSequences, ({ length }) => length === 4))
+          yield* eventsAre(4)
         })
       )
     )
@@ -253,7 +262,11 @@ describe("copies of genuine registry records", () => {
                 revoked_at: T
               } as const
               yield* append([commandRecord(registryCommand(revoke))])
-              yield* service.view.until(() => isRevoked(service)).pipe(Effect.timeout("20 seconds"))
+              yield* eventually(
+                "the key is revoked",
+                Effect.sync(() => service.view.registry().keys.get("key_1")),
+                () => isRevoked(service)
+              )
               const [made] = (yield* readAll("registry")).filter(
                 ({ key }) => key?.toString() === "key/key_1"
               )

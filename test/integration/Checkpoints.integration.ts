@@ -11,14 +11,15 @@ import { HEAD_PREFIX, type StoredHead } from "../../src/domain/records/StateReco
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
 import { askIndependentTree } from "../support/IndependentTree.ts"
-import { append, deleteBelow, loseTopic, readAll } from "../support/Log.ts"
+import { append, deleteBelow, loseTopic, readAll, readAtLeast } from "../support/Log.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { tamper } from "../support/Store.ts"
 import {
   events,
   project,
   sequence,
-  sequenceUntil,
+  sequencing,
+  signed,
   submit,
   TENANT,
   topicCheckpoints,
@@ -32,13 +33,7 @@ const { signer } = checkpointSigner
 
 /** Submit commands and sequence until a checkpoint of this size stands in the topic. */
 const checkpointed = (size: number, ...commands: ReadonlyArray<Command>) =>
-  submit(...commands).pipe(
-    Effect.andThen(
-      sequenceUntil(
-        Effect.map(topicCheckpoints, (made) => made.some(({ tree_size }) => tree_size === size))
-      )
-    )
-  )
+  Effect.andThen(submit(...commands), sequencing(signed(size)))
 
 /** Every checkpoint of the topic is signed, and of the events in the topic. */
 const assertTrue = Effect.fnUntraced(function* () {
@@ -182,7 +177,7 @@ describe("a sequencer that comes back", () => {
         yield* loseTopic(prefix, "state")
         const { length } = yield* readAll("receipts")
         yield* submit(wantCheckpoint())
-        yield* sequenceUntil(Effect.map(readAll("receipts"), (all) => all.length > length))
+        yield* sequencing(readAtLeast("receipts", length + 1))
         // The chain has not grown: the newest one is given again, and none is made.
         const answer = (yield* readAll("receipts")).at(-1)!.value!.toString()
         assert.deepStrictEqual(JSON.parse(answer).checkpoint, before.at(-1))
@@ -220,7 +215,7 @@ describe("a sequencer that comes back", () => {
         const before = yield* topicCheckpoints
         const { length } = yield* readAll("receipts")
         yield* submit(events(2), wantCheckpoint())
-        yield* sequenceUntil(Effect.map(readAll("receipts"), (all) => all.length >= length + 2))
+        yield* sequencing(readAtLeast("receipts", length + 2))
         const answer = (yield* readAll("receipts")).at(-1)!.value!.toString()
         assert.deepInclude(JSON.parse(answer), { status: "committed" })
         assert.notProperty(JSON.parse(answer), "checkpoint")

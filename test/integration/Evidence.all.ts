@@ -3,7 +3,7 @@
  * ends in between, the chain holds all the while, and who kept a checkpoint finds out.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Ref, Stream } from "effect"
+import { Deferred, Effect, Stream } from "effect"
 import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
 import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
 import { eraseEvent } from "../../src/domain/events/HashChain.ts"
@@ -12,19 +12,20 @@ import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import type { EventLog } from "../../src/ports/EventLog.ts"
 import { type EventRow, EventStore, StoreUnavailable } from "../../src/ports/EventStore.ts"
 import { isForged, SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"
+import { eventually } from "../support/Eventually.ts"
 import { append } from "../support/Log.ts"
 import { type Stores, setAsideIn, tamper } from "../support/Store.ts"
 import {
   erasureOf,
   events,
-  eventually,
   layerVerification,
   listed,
   project,
   projecting,
   rewritten,
   sequence,
-  sequenceUntil,
+  sequencing,
+  signed,
   submit,
   TENANT,
   topicBodies,
@@ -79,7 +80,9 @@ const watched = Effect.fnUntraced(function* (
 const isErasure = ({ body }: EventRow): boolean => body.includes('"action":"alk.event.erased"')
 
 const detailsGone = (sequence: number) =>
-  Effect.map(listed, ({ bodies }) => bodies[sequence - 1]!.includes('"erased_at"'))
+  eventually(`the details of event ${sequence} are gone`, listed, ({ bodies }) =>
+    bodies[sequence - 1]!.includes('"erased_at"')
+  )
 
 describe("an erasure", () => {
   it.live("takes the details out of the view; the chain holds, and a rebuilt view has none", () =>
@@ -121,7 +124,7 @@ describe("an erasure", () => {
           )
           yield* projecting.pipe(
             Effect.provideService(EventStore, ending),
-            Effect.andThen(eventually(detailsGone(target))),
+            Effect.andThen(detailsGone(target)),
             Effect.scoped
           )
           assert.strictEqual((yield* listed).total, 10)
@@ -140,20 +143,18 @@ describe("an erasure", () => {
       Effect.gen(function* () {
         const all = yield* sequence(10, events(10))
         yield* project()
-        const isAsked = yield* Ref.make(false)
+        const isAsked = yield* Deferred.make<void>()
         const store = yield* EventStore
         const recompute = yield* ChainRecompute
         const context = yield* Effect.context<EventLog | Stores>()
         const holding = yield* watched((rows) =>
-          rows.some(isErasure)
-            ? Ref.get(isAsked).pipe(Effect.repeat({ until: (asked) => asked }), Effect.asVoid)
-            : Effect.void
+          rows.some(isErasure) ? Deferred.await(isAsked) : Effect.void
         )
         yield* Effect.gen(function* () {
           yield* projecting.pipe(Effect.provideService(EventStore, holding))
           // The verifier has caught up with the log, and only then the event is erased.
           const erasing = sequence(11, erasureOf(all[3]!)).pipe(
-            Effect.andThen(eventually(detailsGone(4))),
+            Effect.andThen(detailsGone(4)),
             Effect.provideContext(context),
             Effect.orDie
           )
@@ -165,7 +166,9 @@ describe("an erasure", () => {
           const asking = ChainRecompute.of({
             ...recompute,
             erasures: (tenantId, sequences) =>
-              Effect.tap(recompute.erasures(tenantId, sequences), () => Ref.set(isAsked, true))
+              Effect.tap(recompute.erasures(tenantId, sequences), () =>
+                Deferred.succeed(isAsked, undefined)
+              )
           })
           const report = yield* verify({ toSequence: 10 }).pipe(
             Effect.provideService(EventStore, reading),
@@ -222,9 +225,7 @@ const twentyEvents = Effect.fnUntraced(function* () {
     [20, [events(8), wantCheckpoint()]]
   ] as const) {
     yield* submit(...commands)
-    yield* sequenceUntil(
-      Effect.map(topicCheckpoints, (made) => made.some(({ tree_size }) => tree_size === size))
-    )
+    yield* sequencing(signed(size))
   }
   const bodies = (yield* project()).bodies
   const notes = new Map((yield* topicCheckpoints).map((made) => [made.tree_size, made.note]))
@@ -268,9 +269,7 @@ describe("a tail that was rewritten with a freshly computed chain", () => {
             chain.bodies.map((value) => ({ topic: "events", partition: 0, key: TENANT, value }))
           )
           yield* submit(wantCheckpoint())
-          yield* sequenceUntil(
-            Effect.map(topicCheckpoints, (made) => made.some(({ tree_size }) => tree_size === 20))
-          )
+          yield* sequencing(signed(20))
           assert.deepStrictEqual((yield* project()).bodies, chain.bodies)
           const alone = yield* verify()
           assert.deepStrictEqual([alone.status, alone.assurance], ["valid", "signed"])

@@ -24,9 +24,10 @@ import {
 import { layerCommandLog } from "../../src/services/commands/CommandLog.ts"
 import { asService } from "../support/Authenticated.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
+import { eventually } from "../support/Eventually.ts"
 import { append, loseTopic, readAll } from "../support/Log.ts"
 import { TEST_SECRET } from "../support/Program.ts"
-import { eventually, topicCheckpoints, topicEvents, withView } from "./support/Evidence.ts"
+import { topicCheckpoints, topicEvents, withView } from "./support/Evidence.ts"
 
 const [a, b, c] = [1, 2, 3].map((seed) => signerOf("alk", Buffer.alloc(32, seed))) as [
   Signer,
@@ -47,23 +48,25 @@ const started = (signer: Signer, events: number, previous?: Signer) =>
     Effect.gen(function* () {
       yield* publishSigningKey(signer, secret, previous).pipe(Effect.provide(layerCommandLog))
       yield* eventually(
-        Effect.map(
-          topicEvents,
-          (all) => all.filter(({ tenant_id }) => tenant_id !== "_system").length >= events
-        )
+        `${events} events in the topic`,
+        Effect.map(topicEvents, (all) =>
+          all.filter(({ tenant_id }) => tenant_id !== "_system").map(({ id }) => id)
+        ),
+        ({ length }) => length >= events
       )
       yield* eventually(
-        Effect.map(readAll("registry"), (records) =>
-          records.some(({ key }) => key?.toString() === `signing_key/${signer.keyId}`)
-        )
+        `the registry has the key ${signer.keyId}`,
+        Effect.map(readAll("registry"), (records) => records.map(({ key }) => key?.toString())),
+        (keys) => keys.includes(`signing_key/${signer.keyId}`)
       )
       yield* eventually(
+        `the changelog says that ${signer.vkey} signs`,
         Effect.map(readAll("state"), (records) =>
-          records.some(
-            ({ key, value }) =>
-              key?.toString() === "signer" && value?.includes(signer.vkey) === true
-          )
-        )
+          records
+            .filter(({ key }) => key?.toString() === "signer")
+            .map(({ value }) => value?.toString())
+        ),
+        (signers) => signers.some((one) => one?.includes(signer.vkey) === true)
       )
       if (previous !== undefined) yield* keyChanged(signer, previous)
     })

@@ -1,14 +1,17 @@
 /** The log adapter against a real broker: exact offsets, no aborted record, fencing, no silence. */
 import { randomBytes } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Clock, type Duration, Effect, Exit } from "effect"
 import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
+import { eventually } from "../support/Eventually.ts"
 import {
   append,
   deleteBelow,
   leaveTransaction,
   loseTopic,
   readAll,
+  readNow,
+  settled,
   withLog
 } from "../support/Log.ts"
 
@@ -50,7 +53,8 @@ describe("the reader", () => {
         yield* writer.commit([event("one")], () => [])
         yield* leaveTransaction(prefix, "events", ["open"], "open")
         yield* append([{ ...event("behind the open one") }])
-        assert.deepStrictEqual(texts(yield* readAll("events")), ["one"])
+        yield* settled("w")
+        assert.deepStrictEqual(texts(yield* readNow("events")), ["one"])
       })
     )
   )
@@ -92,15 +96,30 @@ describe("the reader", () => {
       Effect.gen(function* () {
         const log = yield* EventLog
         const reader = yield* log.reader
-        const fetching = yield* Effect.forkScoped(
-          reader.fetch([{ topic: "events", partition: 1, offset: 0 }], {
+        const clock = yield* Clock.Clock
+        // While the reader pauses after its first look, the partition is made.
+        const made = Effect.andThen(
+          log.addPartitions(2),
+          eventually(
+            "the new partition has a leader",
+            Effect.exit(log.ends([{ topic: "events", partition: 1 }])),
+            Exit.isSuccess
+          )
+        ).pipe(Effect.provideService(Clock.Clock, clock), Effect.orDie)
+        let pauses = 0
+        const pausing: Clock.Clock = Object.assign(Object.create(clock), {
+          sleep: (duration: Duration.Duration) => {
+            pauses += 1
+            return pauses === 1 ? made : clock.sleep(duration)
+          }
+        })
+        const [fetched] = yield* reader
+          .fetch([{ topic: "events", partition: 1, offset: 0 }], {
             waitMs: 100,
             maxBytes: 1_000_000
           })
-        )
-        yield* Effect.sleep("300 millis")
-        yield* log.addPartitions(2)
-        const [fetched] = yield* Fiber.join(fetching)
+          .pipe(Effect.provideService(Clock.Clock, pausing))
+        assert.isAtLeast(pauses, 1)
         assert.deepInclude(fetched, { partition: 1, nextOffset: 0, stableEnd: 0 })
       })
     )
@@ -157,6 +176,31 @@ describe("the writers", () => {
         assert.deepStrictEqual(
           commands.map(({ offset }) => offset),
           values.map((_, n) => n)
+        )
+      })
+    )
+  )
+
+  it.live("are read a moment after their commit, by everybody, each transaction whole", () =>
+    withLog(() =>
+      Effect.gen(function* () {
+        const log = yield* EventLog
+        const writer = yield* log.writer("w")
+        const [transactions, size] = [20, 50]
+        const values = Array.from({ length: transactions * size }, (_, n) => `v${n}`)
+        const seen: Array<number> = []
+        for (let n = 0; n < transactions; n++) {
+          yield* writer.commit(values.slice(n * size, (n + 1) * size).map(event), () => [
+            { topic: "state", partition: 0, key: `${n}`, value: "v" }
+          ])
+          // Who looks at once may be too early for the newest one.
+          seen.push((yield* readNow("events")).length)
+        }
+        assert.deepStrictEqual(texts(yield* readAll("events")), values)
+        assert.strictEqual((yield* readAll("state")).length, transactions)
+        assert.deepStrictEqual(
+          seen.filter((length) => length % size !== 0),
+          []
         )
       })
     )

@@ -5,14 +5,15 @@ import { layerChainEnds } from "../../src/actors/chainEnds/ChainEndsOfLog.ts"
 import { layerLogFollower } from "../../src/actors/follower/LogFollower.ts"
 import { runProjection } from "../../src/actors/projection/Projection.ts"
 import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
-import type { Progress } from "../../src/domain/records/Progress.ts"
-import { EventLog } from "../../src/ports/EventLog.ts"
+import type { EventLog } from "../../src/ports/EventLog.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { layerVerifier, Verifier, type VerifyReport } from "../../src/verify/Verifier.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
-import { append, freshPrefix, logLayer, readAll } from "../support/Log.ts"
+import { eventually } from "../support/Eventually.ts"
+import { append, decidedEnd, freshPrefix, logLayer, readAtLeast } from "../support/Log.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { type Stores, storeLayer, tamper } from "../support/Store.ts"
+import { progress } from "../support/TracePartition.ts"
 
 const settings = { ...checkpointSigner, windows: { dedup: 100, idempotency: 100 } }
 const everything = { metadata: [] }
@@ -31,8 +32,8 @@ const withView = <A, E>(
 const sequence = (events: number) =>
   Effect.raceFirst(
     runSequencer(0, settings, () => Effect.void),
-    readAll("events").pipe(Effect.repeat({ until: (records) => records.length >= events }))
-  ).pipe(Effect.andThen(readAll("events")))
+    readAtLeast("events", events)
+  )
 
 const total = Effect.fnUntraced(function* (tenantId: string) {
   const store = yield* EventStore
@@ -43,16 +44,16 @@ const total = Effect.fnUntraced(function* (tenantId: string) {
 /** Project until a tenant's list has so many events and the readers are told of the topic's end. */
 const project = Effect.fnUntraced(function* (tenantId: string, events: number) {
   yield* runProjection({ settleMs: 0 })
-  yield* total(tenantId).pipe(
-    Effect.repeat({ until: (page) => page.total === events }),
-    Effect.timeout("20 seconds")
+  yield* eventually(
+    `${events} events in the list of ${tenantId}`,
+    total(tenantId),
+    (page) => page.total === events
   )
-  const log = yield* EventLog
-  const { end } = yield* log.bounds("events", 0)
-  yield* readAll("progress").pipe(
-    Effect.map((records) => JSON.parse(records.at(-1)!.value!.toString()) as Progress),
-    Effect.repeat({ until: ({ events_next }) => events_next >= end }),
-    Effect.timeout("20 seconds")
+  const end = yield* decidedEnd("events")
+  yield* eventually(
+    "the readers are told of the end of the topic",
+    progress,
+    ({ events_next }) => events_next >= end
   )
   return yield* total(tenantId)
 }, Effect.scoped)

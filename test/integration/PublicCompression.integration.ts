@@ -16,7 +16,7 @@ import {
   topicName
 } from "../../src/domain/records/Topics.ts"
 import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
-import { freshPrefix, logLayer, readAll } from "../support/Log.ts"
+import { freshPrefix, logLayer, readAll, settled } from "../support/Log.ts"
 
 const run = promisify(execFile)
 
@@ -43,12 +43,13 @@ const log = (prefix: string, publicCompression: Compression) =>
     }
   )
 
-/** One transaction over public topics and two of the others. */
+/** One transaction over public topics and two of the others, until it can be read. */
 const write = Effect.gen(function* () {
   const writer = yield* EventLog.use((found) => found.writer("codecs"))
   yield* writer.commit([recordOf("events")], () =>
     (["traces", "checkpoints", "state", "receipts"] as const).map(recordOf)
   )
+  yield* settled("codecs")
 }).pipe(Effect.scoped)
 
 const codecsOf = (prefix: string, topic: TopicKind) =>

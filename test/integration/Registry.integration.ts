@@ -2,13 +2,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { layerLogFollower, RegistryView } from "../../src/actors/follower/LogFollower.ts"
+import { SYSTEM_TENANT } from "../../src/domain/Identifiers.ts"
 import { LINKS_MAX } from "../../src/domain/registry/Registry.ts"
 import type { ShareLink } from "../../src/domain/registry/RegistryEntry.ts"
 import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
 import { commandRecord } from "../support/Events.ts"
+import { eventually } from "../support/Eventually.ts"
 import { append, readAll } from "../support/Log.ts"
 import { TENANT, withView } from "./support/Evidence.ts"
-import { registryCommand, running, type Service } from "./support/Service.ts"
+import { finalState, registryCommand, running, type Service } from "./support/Service.ts"
 
 const DAY_MICROS = 86_400_000_000
 
@@ -28,10 +30,14 @@ const link = (id: string, days: number, more: Partial<ShareLink> = {}): ShareLin
 const make = (...links: ReadonlyArray<ShareLink>) =>
   append(links.map((one) => commandRecord(registryCommand({ op: "create_link", link: one }))))
 
+const linksOf = (service: Service) => Effect.sync(() => [...service.view.registry().links.keys()])
+
 const shows = (service: Service, ...ids: ReadonlyArray<string>) =>
-  service.view
-    .until(({ links }) => links.size === ids.length && ids.every((id) => links.has(id)))
-    .pipe(Effect.timeout("20 seconds"))
+  eventually(
+    `the registry has the links ${ids.join()}`,
+    linksOf(service),
+    (links) => links.length === ids.length && ids.every((id) => links.includes(id))
+  )
 
 const systemEvents = Effect.map(
   readAll("events"),
@@ -86,18 +92,17 @@ describe("share links that ended long ago", () => {
         const usable = Array.from({ length: LINKS_MAX + 5 }, (_, n) => link(`usable-${n}`, 5))
         yield* make(...usable)
         const service = yield* running
-        yield* service.view
-          .until(({ links }) => links.size >= LINKS_MAX)
-          .pipe(Effect.timeout("50 seconds"))
+        yield* eventually(
+          `${LINKS_MAX} links in the registry`,
+          Effect.map(linksOf(service), ({ length }) => length),
+          (count) => count >= LINKS_MAX
+        )
         const late = registryCommand({ op: "create_link", link: link("late", 5) })
         yield* append([commandRecord(late)])
-        const { receipt } = yield* service.receipts.state("_system", late.receiptId).pipe(
-          Effect.map((state) => ({ receipt: undefined, ...state })),
-          Effect.repeat({ until: (state) => state.status === "failed" }),
-          Effect.timeout("20 seconds")
-        )
-        assert.strictEqual(receipt?.error?.code, "limit_reached")
-        assert.match(receipt?.error?.message ?? "", /1000 share links.*revoke some/)
+        const state = yield* finalState(service, SYSTEM_TENANT, late.receiptId)
+        assert(state.status === "failed")
+        assert.strictEqual(state.receipt.error?.code, "limit_reached")
+        assert.match(state.receipt.error?.message ?? "", /1000 share links.*revoke some/)
         assert.strictEqual(service.view.registry().links.size, LINKS_MAX)
         const again = yield* Layer.build(Layer.fresh(layerLogFollower))
         const { registry } = yield* RegistryView.pipe(Effect.provideContext(again))

@@ -1,6 +1,6 @@
 /** How a sequencer comes back: every case of a restore, on a real broker. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Ref } from "effect"
+import { Deferred, Effect } from "effect"
 import { runSequencer, type SequencerFailure } from "../../src/actors/sequencer/Sequencer.ts"
 import { clearChangelog } from "../../src/cli/Repair.ts"
 import { type ChainLink, linkOf } from "../../src/domain/chain/ChainLink.ts"
@@ -12,6 +12,7 @@ import { eventsOf, toBatch } from "../../src/domain/records/EventBatch.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
 import { KIND_HEADER } from "../../src/domain/records/RecordHeaders.ts"
 import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
+import { eventually } from "../support/Eventually.ts"
 import {
   append,
   deleteBelow,
@@ -84,13 +85,9 @@ const receipts = readAll("receipts").pipe(
 
 /** Run a sequencer until so many receipts stand in the topic; what it failed with ends the wait. */
 const runUntil = Effect.fnUntraced(function* (count: number) {
-  const enough = receipts.pipe(
-    Effect.repeat({ until: (found) => found.length >= count }),
-    Effect.timeout("20 seconds")
-  )
   yield* Effect.raceFirst(
     runSequencer(0, settings, () => Effect.void),
-    enough
+    eventually(`${count} receipts`, receipts, ({ length }) => length >= count)
   )
   const links = (yield* readAll("events")).map(({ value }) => linkOf(value!)!)
   return { links, receipts: yield* receipts }
@@ -98,16 +95,12 @@ const runUntil = Effect.fnUntraced(function* (count: number) {
 
 /** How a start ends: ready, or refused. */
 const start = Effect.gen(function* () {
-  const ready = yield* Ref.make(false)
-  const isReady = Ref.get(ready).pipe(
-    Effect.repeat({ until: (yes) => yes }),
-    Effect.as("ready" as const)
-  )
+  const ready = yield* Deferred.make<"ready">()
   return yield* Effect.raceFirst(
-    runSequencer(0, settings, () => Ref.set(ready, true)).pipe(
+    runSequencer(0, settings, () => Effect.asVoid(Deferred.succeed(ready, "ready"))).pipe(
       Effect.catch((error: SequencerFailure) => Effect.succeed(error))
     ),
-    isReady.pipe(Effect.delay("10 millis"), Effect.timeout("20 seconds"))
+    eventually("the sequencer is ready or refuses", Deferred.await(ready))
   )
 })
 

@@ -8,6 +8,7 @@ import { rowsSetAside } from "../../src/actors/projection/Confirmation.ts"
 import { ClickHouseConnection } from "../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
 import { layerStoredTopics } from "../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
+import type { Progress } from "../../src/domain/records/Progress.ts"
 import type { TopicKind } from "../../src/domain/records/Topics.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
@@ -20,6 +21,7 @@ import {
   startExecution,
   startSpan
 } from "../actors/support/Traces.ts"
+import { eventually } from "../support/Eventually.ts"
 import { append, deleteBelow, loseTopic, readAll } from "../support/Log.ts"
 import { setAsideIn, storeConnection, tamper } from "../support/Store.ts"
 import { allFacts } from "../support/StoredTraces.ts"
@@ -27,7 +29,6 @@ import { TracePartition } from "../support/TracePartition.ts"
 import {
   erasureOf,
   events,
-  eventually,
   listed,
   project,
   projecting,
@@ -293,7 +294,7 @@ describe("setting aside", () => {
           yield* insertEvent(name, 3_000, '{"forged":true}')
           const { isBroken, topics } = brokenOff(name, form)
           yield* projecting.pipe(
-            Effect.andThen(eventually(isBroken)),
+            Effect.andThen(eventually("the store's connection is broken off", isBroken)),
             Effect.provide(topics),
             Effect.scoped
           )
@@ -399,11 +400,15 @@ const shortenedTraces = Effect.fnUntraced(function* (name: string, partition: Tr
 const projected = Effect.fnUntraced(function* (partition: TracePartition) {
   const said = (yield* readAll("progress")).at(-1)?.offset ?? -1
   yield* partition.startProjection
-  const isNew = Effect.map(readAll("progress"), (records) => {
+  const newest = Effect.map(readAll("progress"), (records) => {
     const own = records.filter(({ offset }) => offset > said).at(-1)?.value
-    return own != null && !(JSON.parse(own.toString()) as { rebuilding: boolean }).rebuilding
+    return own == null ? undefined : (JSON.parse(own.toString()) as Progress)
   })
-  yield* eventually(isNew)
+  yield* eventually(
+    "the projection says that it shows everything",
+    newest,
+    (progress) => progress?.rebuilding === false
+  )
   yield* partition.shown
 })
 
@@ -557,7 +562,9 @@ describe("views of checkpoints and receipts that the topic denies", () => {
         )
         const ids = receipts.map(({ headers }) => headers["alk-receipt"]!.toString())
         const stored = Effect.forEach(ids, (id) => store.receipt(TENANT, id))
-        yield* eventually(Effect.map(stored, (found) => found.every((one) => one !== undefined)))
+        yield* eventually("every receipt is stored", stored, (found) =>
+          found.every((one) => one !== undefined)
+        )
         yield* deleteBelow(name, "receipts", receipts.at(-1)!.offset)
         yield* deleteBelow(name, "checkpoints", (yield* readAll("checkpoints")).at(-1)!.offset)
         yield* tamper(

@@ -517,33 +517,30 @@ const layerShared = Layer.effectDiscard(
   Layer.provideMerge(Layer.mergeAll(logLayer(database), storeLayer(database)))
 )
 
-layer(layerShared, { excludeTestServices: true, timeout: "60 seconds" })(
-  "verification of an execution",
-  (it) => {
-    for (const [index, { expected, name, statements }] of tamperings.entries()) {
-      it.effect(`finds ${name}`, () =>
-        Effect.gen(function* () {
-          const tenantId = `tenant-${index}`
-          yield* new TracePartition(tenantId).each(...chain)
-          const verifier = yield* TraceVerifier
-          const before = yield* verifier.verify(tenantId, "b")
-          assert.deepInclude(before, { valid: true, facts_checked: 6 }, JSON.stringify(before))
-          const where = `tenant_id = '${tenantId}' AND chain_sequence`
-          yield* tamper(...statements(`${database}.facts`, where))
-          const report = yield* verifier.verify(tenantId, "b")
-          assert.isFalse(report?.valid)
-          const places = report!.breaks.map(({ reason, sequence_number }) => [
-            sequence_number,
-            reason
-          ])
-          assert.deepInclude(places, [...expected], JSON.stringify(report?.breaks))
-          // Whatever does not touch the place is not accused.
-          assert.isTrue((yield* verifier.verify(tenantId, "a"))?.valid)
-        })
-      )
-    }
+layer(layerShared, { excludeTestServices: true })("verification of an execution", (it) => {
+  for (const [index, { expected, name, statements }] of tamperings.entries()) {
+    it.effect(`finds ${name}`, () =>
+      Effect.gen(function* () {
+        const tenantId = `tenant-${index}`
+        yield* new TracePartition(tenantId).each(...chain)
+        const verifier = yield* TraceVerifier
+        const before = yield* verifier.verify(tenantId, "b")
+        assert.deepInclude(before, { valid: true, facts_checked: 6 }, JSON.stringify(before))
+        const where = `tenant_id = '${tenantId}' AND chain_sequence`
+        yield* tamper(...statements(`${database}.facts`, where))
+        const report = yield* verifier.verify(tenantId, "b")
+        assert.isFalse(report?.valid)
+        const places = report!.breaks.map(({ reason, sequence_number }) => [
+          sequence_number,
+          reason
+        ])
+        assert.deepInclude(places, [...expected], JSON.stringify(report?.breaks))
+        // Whatever does not touch the place is not accused.
+        assert.isTrue((yield* verifier.verify(tenantId, "a"))?.valid)
+      })
+    )
   }
-)
+})
 
 /** The bodies of all rows, as somebody with access to the database selects them. */
 const bodiesIn = (database: string) =>

@@ -18,16 +18,16 @@ import {
   startExecution,
   startSpan
 } from "../actors/support/Traces.ts"
+import { eventually } from "../support/Eventually.ts"
 import { append, deleteBelow, readAll } from "../support/Log.ts"
 import { tamper } from "../support/Store.ts"
 import { factsInTopic, traceCommand } from "../support/TracePartition.ts"
 import {
   events,
-  eventually,
   layerVerification,
   project,
   projecting,
-  sequenceUntil,
+  sequencing,
   submit,
   TENANT,
   topicCheckpoints,
@@ -50,8 +50,9 @@ const execution = (id: string) =>
 const made = Effect.gen(function* () {
   yield* submit(events(EVENTS), execution("first"), execution("second"), execution("third"))
   yield* submit(traceCommand(TENANT, [erase("third")]), wantCheckpoint())
-  yield* sequenceUntil(
-    Effect.map(
+  yield* sequencing(
+    eventually(
+      "a checkpoint of each chain",
       topicCheckpoints,
       (all) =>
         all.some(({ chain, tree_size }) => chain === undefined && tree_size === EVENTS)
@@ -248,8 +249,11 @@ describe("verification of a tenant", () => {
           // The junk is a row as well, and no checkpoint.
           records.filter(({ note }) => note !== "")
         )
-        yield* eventually(Effect.map(notes, ({ length }) => length === before.length))
-        assert.deepStrictEqual(yield* notes, before)
+        const isWhole = ({ length }: typeof before) => length === before.length
+        assert.deepStrictEqual(
+          yield* eventually("every checkpoint is stored again", notes, isWhole),
+          before
+        )
       })
     )
   )

@@ -13,7 +13,7 @@ import {
   PRODUCE,
   startFlakyProxy
 } from "../support/FlakyProxy.ts"
-import { append, readAll, withLog } from "../support/Log.ts"
+import { append, readAll, settled, withLog } from "../support/Log.ts"
 
 const record = (value: string, topic: TopicKind = "commands", partition = 0): NewRecord => ({
   topic,
@@ -22,26 +22,17 @@ const record = (value: string, topic: TopicKind = "commands", partition = 0): Ne
   value
 })
 
-const texts = (topic: TopicKind, partition = 0) =>
-  readAll(topic, partition).pipe(
-    Effect.map((records) => records.map(({ value }) => value?.toString()))
-  )
-
-/**
- * The values of a topic, once there are as many as wanted: the broker answers the end of a
- * transaction before all partitions have its marker, and readers wait for the marker.
- */
 const assertTexts = Effect.fnUntraced(function* (
   topic: TopicKind,
   wanted: ReadonlyArray<string | undefined>,
   partition = 0
 ) {
-  let found = yield* texts(topic, partition)
-  for (let look = 0; look < 100 && found.length < wanted.length; look++) {
-    yield* Effect.sleep("50 millis")
-    found = yield* texts(topic, partition)
-  }
-  assert.deepStrictEqual(found, wanted, topic)
+  const records = yield* readAll(topic, partition)
+  assert.deepStrictEqual(
+    records.map(({ value }) => value?.toString()),
+    wanted,
+    topic
+  )
 })
 
 const flakyProxy = Effect.acquireRelease(
@@ -333,8 +324,7 @@ describe("the transactional writer", () => {
         yield* writer.commit([event("three")], () => [state("three")])
         yield* writer.commit([], () => [state("four")])
         yield* writer.commit([], () => [])
-        // The broker writes the markers after its answer; the next writer waits for them.
-        yield* log.writer("w")
+        yield* settled("w")
         const ends = yield* log.ends(
           (["events", "traces", "state", "quarantine"] as const).map((topic) => ({
             topic,

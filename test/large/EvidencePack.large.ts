@@ -7,7 +7,6 @@ import { pipeline } from "node:stream/promises"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { alkVerify, Verifiers } from "../exports/support/Verifiers.ts"
 import { Client } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
 import { peakWhile, residentBytes } from "../support/Memory.ts"
 import { populate } from "../support/Population.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
@@ -25,7 +24,6 @@ let verifiers: Verifiers
 beforeAll(async () => {
   running = await start({
     ALK_DATA_DIR: join(folder, "data"),
-    ALK_KAFKA_PORT: String(await freePort()),
     LOG_LEVEL: "warn",
     ALK_BOOTSTRAP_KEYS: `${testKey("large")}=large:read+write`
   })

@@ -3,7 +3,6 @@ import { rmSync } from "node:fs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
 import { agree, type Figures } from "../support/FilterAgreement.ts"
-import { freePort } from "../support/FreePort.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const EXPRESSIONS = 5_000
@@ -16,7 +15,6 @@ let running: Started
 beforeAll(async () => {
   running = await start({
     ALK_DATA_DIR: folder,
-    ALK_KAFKA_PORT: String(await freePort()),
     ALK_STREAMS_MAX: "10000",
     LOG_LEVEL: "warn",
     ALK_BOOTSTRAP_KEYS: names.map((name) => `${testKey(name)}=${name}:read+write`).join(",")

@@ -6,11 +6,11 @@ import {
   beginIngest,
   checkRejects,
   checkStored,
+  Gate,
   type IngestFile,
   ingestThroughKills,
   writeLines
 } from "../cli/KilledIngest.ts"
-import { freePort } from "../support/FreePort.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const KILLS = 5
@@ -23,17 +23,19 @@ const file: IngestFile = {
 }
 const key = testKey("ingest")
 let running: Started
+let gate: Gate
 
 beforeAll(async () => {
   writeLines(file)
   running = await start({
     ALK_DATA_DIR: join(folder, "data"),
-    ALK_KAFKA_PORT: String(await freePort()),
     ALK_BOOTSTRAP_KEYS: `${key}=ingest:read+write`
   })
+  gate = await Gate.start(file, running.url)
 })
 
 afterAll(async () => {
+  gate?.stop()
   await running?.stop()
   rmSync(folder, { recursive: true, force: true })
 })
@@ -41,7 +43,7 @@ afterAll(async () => {
 describe("alk ingest of a million lines", () => {
   it("stores every line once, and lists every refused one once, through kill -9", async () => {
     const startedAt = performance.now()
-    await ingestThroughKills(file, KILLS, () => beginIngest(file, running.url, key))
+    await ingestThroughKills(file, KILLS, gate, () => beginIngest(file, gate.url, key))
     const seconds = (performance.now() - startedAt) / 1_000
     process.stdout.write(
       `${file.lines} lines in ${seconds.toFixed(0)} s with ${KILLS} kills: `

@@ -2,7 +2,6 @@
 import { rmSync } from "node:fs"
 import { afterAll, beforeAll, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
 import { assertPopulation, populate } from "../support/Population.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
@@ -13,7 +12,6 @@ let running: Started
 beforeAll(async () => {
   running = await start({
     ALK_DATA_DIR: folder,
-    ALK_KAFKA_PORT: String(await freePort()),
     LOG_LEVEL: "warn",
     ALK_BOOTSTRAP_KEYS: `${testKey("large")}=large:read+write`
   })

@@ -2,7 +2,6 @@
 import { rmSync } from "node:fs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
 import { fsck, hasGo, installFsck } from "../support/Fsck.ts"
 import { peakWhile, residentBytes } from "../support/Memory.ts"
 import { populate } from "../support/Population.ts"
@@ -20,7 +19,6 @@ let api: Client
 beforeAll(async () => {
   running = await start({
     ALK_DATA_DIR: folder,
-    ALK_KAFKA_PORT: String(await freePort()),
     LOG_LEVEL: "warn",
     ALK_BOOTSTRAP_KEYS: `${testKey("large")}=large:read+write`
   })

@@ -6,7 +6,6 @@ import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 import {
   fillSpan,
@@ -36,7 +35,6 @@ let small: Client
 beforeAll(async () => {
   running = await start({
     ALK_DATA_DIR: join(folder, "data"),
-    ALK_KAFKA_PORT: String(await freePort()),
     ALK_BOOTSTRAP_KEYS: [
       `${testKey("large")}=large:read+write`,
       `${testKey("small")}=small:read+write`

@@ -1,5 +1,5 @@
 /**
- * Hundreds of runs of the service in memory, each with other faults; twice as many in
+ * Two hundred runs of the service in memory, each with other faults; a thousand in
  * `npm run test:all`. One run alone, with all that happens in it:
  *
  *     SIMULATION_SEED=7 SIMULATION_LOG=1 npm run test:unit -- test/simulation
@@ -19,7 +19,7 @@ const SEEDS_MAX = 1_000
 const seeds =
   SIMULATION_SEED === undefined
     ? Array.from(
-        { length: Number(SIMULATION_SEEDS ?? Math.min(runs(5_000), SEEDS_MAX)) },
+        { length: Number(SIMULATION_SEEDS ?? Math.min(runs(2_000), SEEDS_MAX)) },
         (_, seed) => seed
       )
     : [Number(SIMULATION_SEED)]

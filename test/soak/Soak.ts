@@ -5,7 +5,6 @@
 import { readFileSync, rmSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Client, type Json } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
 import { freshFolder, start, testKey } from "../support/Program.ts"
 
 const minutes = Number(process.env["SOAK_MINUTES"] ?? 30)
@@ -20,7 +19,6 @@ const GROWTH_MAX = 1.25
 const folder = freshFolder("soak")
 const program = await start({
   ALK_DATA_DIR: folder,
-  ALK_KAFKA_PORT: String(await freePort()),
   LOG_LEVEL: "warn",
   ALK_BOOTSTRAP_KEYS: `${testKey("soak")}=soak:read+write`
 })

@@ -135,7 +135,7 @@ export const blackBox = (target: () => Target): void => {
       const tenant = tenants.batch
       const api = client(tenant)
       const sent = Array.from({ length: 1_000 }, (_, n) => event(n))
-      let receipt: Json | undefined
+      let receipt: Json = {}
       const streamed = await readStream(`${api.url}/v1/events/stream`, api.key, {
         opened: async () => {
           const { body, headers, status } = await api.batch(sent)
@@ -147,7 +147,6 @@ export const blackBox = (target: () => Target): void => {
         },
         done: (messages) => messages.length >= 1_000
       })
-      while (receipt === undefined) await new Promise((resolve) => setTimeout(resolve, 20))
       assert.strictEqual(receipt["status"], "committed")
       assert.strictEqual(receipt["first_sequence_number"], 1)
       assert.strictEqual(receipt["last_sequence_number"], 1_000)
@@ -158,7 +157,7 @@ export const blackBox = (target: () => Target): void => {
       assert.strictEqual(receipt["head_hash"], page.events[999].hash)
       page.events.forEach((stored: Json, index: number) => {
         assert.deepStrictEqual(stored["metadata"], sent[index]!["metadata"])
-        assert.strictEqual(stored["id"], receipt!["ids"][index])
+        assert.strictEqual(stored["id"], receipt["ids"][index])
       })
       await checkChain(page.events)
 
@@ -211,8 +210,7 @@ export const blackBox = (target: () => Target): void => {
           for (let turn = 0; turn < 5; turn++) {
             const api = client(tenant, who + turn)
             const events = Array.from({ length: 10 }, (__, n) => event(who * 1_000 + turn * 10 + n))
-            const { body } = await api.batch(events, { headers: { "x-service-sync": "true" } })
-            own.push(body)
+            own.push(await api.written(events))
           }
           return own
         })
@@ -298,11 +296,7 @@ export const blackBox = (target: () => Target): void => {
 
     it("answers SQL over what the tenant's list shows, and nothing else", async () => {
       const [mine, stranger] = [client(tenants.sql), client(tenants.other)]
-      const headers = { "x-service-sync": "true" }
-      await mine.batch(
-        Array.from({ length: 30 }, (_, n) => event(n)),
-        { headers }
-      )
+      await mine.written(Array.from({ length: 30 }, (_, n) => event(n)))
       const ask = (api: Client, query: string) => api.call("/v1/sql", { body: { query } })
       const { body: list } = await mine.call("/v1/events?page_size=100&order=asc")
       const rows = await ask(mine, "SELECT id, hash FROM events ORDER BY sequence_number")
@@ -328,7 +322,7 @@ export const blackBox = (target: () => Target): void => {
         metadata: { amount: n, region: ["eu", "us"][n % 2] }
       })
       const events = Array.from({ length: 12 }, (_, n) => sample(n))
-      await api.batch(events, { headers: { "x-service-sync": "true" } })
+      await api.written(events)
       const shape = "group_by=metadata.region,outcome&interval=month&measure=metadata.amount"
       const { body: stats, text } = await api.call(`/v1/events/stats?${shape}`)
       const sums = stats.groups.map(({ keys, numbers }: Json) => [...keys, numbers.sum].join(" "))
@@ -371,18 +365,12 @@ export const blackBox = (target: () => Target): void => {
       const tenant = tenants.stream
       const api = client(tenant)
       const sync = { headers: { "x-service-sync": "true" } }
-      await api.batch(
-        Array.from({ length: 50 }, (_, n) => event(n)),
-        sync
-      )
+      await api.written(Array.from({ length: 50 }, (_, n) => event(n)))
       const url = `${client(tenant, 1).url}/v1/events/stream`
-      let sent = (): void => undefined
-      const allSent = new Promise<void>((resolve) => (sent = resolve))
       const messages = await readStream(url, api.key, {
         lastEventId: "20",
         opened: async () => {
           for (let n = 50; n < 60; n++) await api.call("/v1/events", { body: event(n), ...sync })
-          sent()
         },
         done: (seen) => seen.length >= 40
       })
@@ -390,7 +378,6 @@ export const blackBox = (target: () => Target): void => {
         messages.map(({ id }) => Number(id)),
         Array.from({ length: 40 }, (_, n) => n + 21)
       )
-      await allSent
       const all = await api.call("/v1/events?order=asc&page_size=1000", {
         headers: { accept: "application/x-ndjson" }
       })

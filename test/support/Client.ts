@@ -3,7 +3,9 @@
  * answer is compared with the published document.
  */
 import { setTimeout as sleep } from "node:timers/promises"
+import { inspect } from "node:util"
 import { assertConforms } from "./Conformance.ts"
+import { eventuallyAsync } from "./Eventually.ts"
 
 export type Json = Record<string, any>
 
@@ -84,16 +86,29 @@ export class Client {
     return this.call("/v1/events/batch", { ...options, body: { events } })
   }
 
-  /** Poll a receipt until it is final. */
-  async settled(receiptId: string, timeoutMs = 30_000): Promise<Json> {
-    const until = Date.now() + timeoutMs
-    for (;;) {
-      const { body, status, text } = await this.call(`/v1/receipts/${receiptId}`)
-      if (status === 200 && body.status !== "pending") return body
-      if (status !== 200 && status !== 503) throw new Error(`receipt: ${status} ${text}`)
-      if (Date.now() > until) throw new Error(`receipt still ${text}`)
-      await sleep(20)
-    }
+  /** The receipt once it is final. */
+  async settled(receiptId: string, patienceMs?: number): Promise<Json> {
+    const { body } = await eventuallyAsync(
+      `the receipt ${receiptId} is decided`,
+      async () => {
+        const { body, status, text } = await this.call(`/v1/receipts/${receiptId}`)
+        if (status !== 200 && status !== 503) throw new Error(`receipt: ${status} ${text}`)
+        return { status, body }
+      },
+      ({ body, status }) => status === 200 && body.status !== "pending",
+      patienceMs
+    )
+    return body
+  }
+
+  /** Writes events and gives their receipt once the lists show them, however long that takes. */
+  async written(events: ReadonlyArray<Json>): Promise<Json> {
+    const headers = { "x-service-sync": "true" }
+    const { body, status, text } = await this.batch(events, { headers })
+    // The service itself waits for some seconds only.
+    if (status === 202) return this.settled(body.receipt_id)
+    if (status !== 200) throw new Error(`batch: ${status} ${text}`)
+    return body
   }
 
   /** Every event of the tenant, ascending. */
@@ -108,13 +123,18 @@ export class Client {
   }
 }
 
+/** Milliseconds; many times what a busy machine needs. */
+const STREAM_PATIENCE_MS = 120_000
+/** Messages that the failure repeats. */
+const MESSAGES_SHOWN = 3
+
 export interface SseMessage {
   readonly event: string | undefined
   readonly id: string | undefined
   readonly data: string
 }
 
-/** Read an event stream until `done` says so or it ends. */
+/** Read an event stream until `done` says so or it ends; fails where neither comes in time. */
 export const readStream = async (
   url: string,
   key: string,
@@ -126,7 +146,12 @@ export const readStream = async (
   }
 ): Promise<ReadonlyArray<SseMessage>> => {
   const controller = new AbortController()
-  const timer = setTimeout(() => controller.abort(), options.timeoutMs ?? 30_000)
+  const { done, timeoutMs = STREAM_PATIENCE_MS } = options
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    controller.abort()
+  }, timeoutMs)
   const messages: Array<SseMessage> = []
   let opened: Promise<void> | undefined
   try {
@@ -158,10 +183,15 @@ export const readStream = async (
         // It may fail before the stream has said everything; it is told below.
         opened.catch(() => undefined)
       }
-      if (options.done(messages)) break
+      if (done(messages)) break
     }
   } catch (error) {
-    if (!controller.signal.aborted) throw error
+    if (!isLate) throw error
+    const newest = inspect(messages.slice(-MESSAGES_SHOWN))
+    throw new Error(
+      `not within ${timeoutMs / 1_000} s: all that ${url} is read for; last seen: `
+        + `${messages.length} messages, the newest ${newest}`
+    )
   } finally {
     clearTimeout(timer)
     controller.abort()

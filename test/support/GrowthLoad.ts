@@ -2,15 +2,17 @@
  * Tenants that write all the time, each with its own key, and what was acknowledged of it: the load
  * under which partitions are added, and the count that an independent reader has to come to.
  */
-import { setTimeout as sleep } from "node:timers/promises"
 import { assert } from "vitest"
 import { event } from "./BlackBox.ts"
 import { Client } from "./Client.ts"
+import { eventuallyAsync } from "./Eventually.ts"
 
 /** Events of one request. */
 const BATCH = 5
 /** Requests in flight for each tenant. */
 const WRITERS = 2
+/** Milliseconds: sequencers of other processes take partitions over meanwhile. */
+const PATIENCE_MS = 120_000
 
 export interface Written {
   /** Ids of events that were acknowledged. */
@@ -45,14 +47,20 @@ export class GrowthLoad {
 
   /** Succeeds once every tenant has written so many events more. */
   async more(events: number): Promise<void> {
-    const wanted = [...this.#written.values()].map(
-      (written) => [written, written.acknowledged.size + events] as const
+    const wanted = [...this.#written].map(
+      ([tenant, written]) => [tenant, written, written.acknowledged.size + events] as const
     )
-    for (let left = 1_200; left > 0; left--) {
-      if (wanted.every(([{ acknowledged }, size]) => acknowledged.size >= size)) return
-      await sleep(100)
-    }
-    assert.fail("the load does not get on")
+    await eventuallyAsync(
+      `${events} events more of every tenant are acknowledged`,
+      () =>
+        wanted.map(([tenant, { acknowledged }, size]) => ({
+          tenant,
+          acknowledged: acknowledged.size,
+          wanted: size
+        })),
+      (tenants) => tenants.every(({ acknowledged, wanted }) => acknowledged >= wanted),
+      PATIENCE_MS
+    )
   }
 
   /** Ends when everything that was sent is acknowledged. */
@@ -74,19 +82,23 @@ export class GrowthLoad {
 
   /** The same events with the same ids, until a process takes them. */
   async #acknowledged(path: string, key: string, body: unknown, written: Written): Promise<void> {
-    for (let attempt = 0; attempt < 600; attempt++) {
-      const urls = this.#urls()
-      const client = new Client(urls[attempt % urls.length]!, key, false)
-      const answer = await client.call(path, { body }).catch(() => undefined)
-      if (answer !== undefined && answer.status < 300) return
-      // A key that was just made: another process may hear of it a moment later.
-      const isEarly = answer?.status === 401 && attempt < 50
-      if (answer !== undefined && answer.status < 500 && answer.status !== 408 && !isEarly) {
-        assert.fail(`${path}: ${answer.status} ${answer.text}`)
-      }
-      written.repeated += 1
-      await sleep(200)
-    }
-    assert.fail(`${path} was never answered`)
+    let attempt = 0
+    await eventuallyAsync(
+      `${path} is answered`,
+      async () => {
+        const urls = this.#urls()
+        const client = new Client(urls[attempt % urls.length]!, key, false)
+        if (attempt > 0) written.repeated += 1
+        attempt += 1
+        const answer = await client.call(path, { body }).catch(() => undefined)
+        const { status = 503, text } = answer ?? {}
+        // A key that was just made: another process may hear of it a moment later.
+        const mayBeAskedAgain = status >= 500 || status === 408 || status === 401
+        assert.isTrue(status < 300 || mayBeAskedAgain, `${path}: ${status} ${text}`)
+        return { status, text }
+      },
+      ({ status }) => status < 300,
+      PATIENCE_MS
+    )
   }
 }

@@ -2,27 +2,62 @@
  * The log of the test machine under topics of the test's own, and the few moves that tests make on
  * it by hand: write, read everything, leave a transaction open or aborted behind.
  */
-import { Effect, type Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import { ConfigResourceTypes, Kafka, logLevel } from "kafkajs"
 import { inject } from "vitest"
-import { layerKafka } from "../../src/adapters/kafka/KafkaEventLog.ts"
+import { layerKafka, offsetsReader } from "../../src/adapters/kafka/KafkaEventLog.ts"
+import { makeCluster, READ_UNCOMMITTED } from "../../src/adapters/kafka/protocol/KafkaClient.ts"
 import { type TopicKind, topicName } from "../../src/domain/records/Topics.ts"
-import { EventLog, type LogRecord, type NewRecord } from "../../src/ports/EventLog.ts"
+import {
+  EventLog,
+  type LogRecord,
+  type LogUnavailable,
+  type NewRecord,
+  type Position
+} from "../../src/ports/EventLog.ts"
+import { eventually, eventuallyAsync } from "./Eventually.ts"
 
 let count = 0
 /** A topic prefix that no other test uses. */
 export const freshPrefix = (): string => `t${process.pid}x${Date.now().toString(36)}x${count++}`
 
+type Place = Pick<Position, "partition" | "topic">
+
+/** Where partitions end with what is not decided yet; nothing is known of it by default. */
+const WrittenEnds = Context.Reference<(place: Place) => Effect.Effect<number, LogUnavailable>>(
+  "test/WrittenEnds",
+  { defaultValue: () => () => Effect.succeed(0) }
+)
+
+const kafka = () => ({
+  brokers: [inject("bootstrap")],
+  clientId: "test",
+  log: () => undefined
+})
+
+const layerWrittenEnds = (prefix: string) =>
+  Layer.effect(
+    WrittenEnds,
+    Effect.gen(function* () {
+      const cluster = yield* Effect.acquireRelease(
+        Effect.sync(() => makeCluster(kafka(), { isolationLevel: READ_UNCOMMITTED })),
+        (acquired) => Effect.promise(() => acquired.disconnect().catch(() => undefined))
+      )
+      const offsets = offsetsReader(cluster, prefix)
+      return (place: Place) => Effect.map(offsets([place], false), ([end = 0]) => end)
+    })
+  )
+
 export const logLayer = (prefix: string, partitions = 1) =>
-  layerKafka(
-    { brokers: [inject("bootstrap")], clientId: "test", log: () => undefined },
-    {
+  Layer.merge(
+    layerKafka(kafka(), {
       prefix,
       partitions,
       replication: 1,
       minInSyncReplicas: 1,
       eventsRetentionMs: "forever"
-    }
+    }),
+    layerWrittenEnds(prefix)
   )
 
 /** Run a test on topics of its own. */
@@ -40,8 +75,21 @@ export const append = Effect.fnUntraced(function* (records: ReadonlyArray<NewRec
   yield* appender.append(records)
 }, Effect.scoped)
 
-/** Every committed record of a partition. */
-export const readAll = Effect.fnUntraced(function* (topic: TopicKind, partition = 0) {
+/**
+ * The end of a partition once everything is decided that was written there until now. The broker
+ * answers a commit before it marks its end in each partition, and readers stop before what is not
+ * marked: who reads at once would be too early.
+ */
+export const decidedEnd = Effect.fnUntraced(function* (topic: TopicKind, partition = 0) {
+  const log = yield* EventLog
+  const written = yield* (yield* WrittenEnds)({ topic, partition })
+  const what = `partition ${partition} of alk.${topic} is decided up to ${written}`
+  const { end } = yield* eventually(what, log.bounds(topic, partition), ({ end }) => end >= written)
+  return end
+})
+
+/** Every record of a partition that can be read now, however soon. */
+export const readNow = Effect.fnUntraced(function* (topic: TopicKind, partition = 0) {
   const log = yield* EventLog
   const reader = yield* log.reader
   const { end, start } = yield* log.bounds(topic, partition)
@@ -58,6 +106,42 @@ export const readAll = Effect.fnUntraced(function* (topic: TopicKind, partition 
   return records
 }, Effect.scoped)
 
+/** Every committed record of a partition that was written until now. */
+export const readAll = (topic: TopicKind, partition = 0) =>
+  Effect.andThen(decidedEnd(topic, partition), readNow(topic, partition))
+
+const told = ({ headers, key, offset, value }: LogRecord) => ({
+  offset,
+  key: key?.toString(),
+  value: value?.toString(),
+  headers: Object.fromEntries(
+    Object.entries(headers).map(([name, text]) => [name, text.toString()])
+  )
+})
+
+/** Every record of a partition, once there are so many. */
+export const readAtLeast = Effect.fnUntraced(function* (
+  topic: TopicKind,
+  count: number,
+  partition = 0
+) {
+  let records: ReadonlyArray<LogRecord> = []
+  const look = Effect.map(readAll(topic, partition), (found) => {
+    records = found
+    return found.map(told)
+  })
+  const what = `${count} records in partition ${partition} of alk.${topic}`
+  yield* eventually(what, look, ({ length }) => length >= count)
+  return records
+})
+
+/**
+ * Ends when everything can be read that writers of this name have committed, in all topics: the next
+ * writer begins behind it. It fences the writers before it.
+ */
+export const settled = (writer: string) =>
+  EventLog.use((log) => log.writer(writer)).pipe(Effect.asVoid, Effect.scoped)
+
 const plainKafka = (): Kafka =>
   new Kafka({
     brokers: [inject("bootstrap")],
@@ -66,7 +150,13 @@ const plainKafka = (): Kafka =>
     retry: { initialRetryTime: 10, retries: 20 }
   })
 
-/** Write records in a transaction and abort it; `close` false leaves it open. */
+/** Milliseconds after which the broker aborts by itself: longer than any test. */
+const OPEN_MS = 900_000
+
+/**
+ * Write records in a transaction, and abort it or leave it open. An abort is over at the end: its
+ * marks are there, and nobody waits for them.
+ */
 export const leaveTransaction = (
   prefix: string,
   topic: TopicKind,
@@ -74,19 +164,29 @@ export const leaveTransaction = (
   end: "abort" | "open"
 ): Effect.Effect<void> =>
   Effect.promise(async () => {
-    const producer = plainKafka().producer({
-      transactionalId: `by-hand-${prefix}-${Math.random()}`,
-      transactionTimeout: 5_000,
-      maxInFlightRequests: 1,
-      createPartitioner: () => () => 0
-    })
-    await producer.connect()
-    const transaction = await producer.transaction()
+    const kafka = plainKafka()
+    const transactionalId = `by-hand-${prefix}-${Math.random()}`
+    const begin = async () => {
+      const producer = kafka.producer({
+        transactionalId,
+        transactionTimeout: OPEN_MS,
+        maxInFlightRequests: 1,
+        createPartitioner: () => () => 0
+      })
+      await producer.connect()
+      return { producer, transaction: await producer.transaction() }
+    }
+    const { producer, transaction } = await begin()
     await transaction.send({
       topic: topicName(prefix, topic),
       messages: values.map((value) => ({ key: "aborted", value, partition: 0 }))
     })
-    if (end === "abort") await transaction.abort()
+    if (end === "abort") {
+      await transaction.abort()
+      // The next producer of the same id begins behind the marks.
+      const next = await begin()
+      await next.producer.disconnect()
+    }
     await producer.disconnect()
   })
 
@@ -119,10 +219,11 @@ export const loseTopic = (
     await admin.connect()
     const name = topicName(prefix, topic)
     await admin.deleteTopics({ topics: [name] })
-    for (let left = 50; left > 0; left--) {
-      await new Promise((resolve) => setTimeout(resolve, 100))
-      if (!(await admin.listTopics()).includes(name)) break
-    }
+    await eventuallyAsync(
+      `${name} is gone`,
+      () => admin.listTopics(),
+      (names) => !names.includes(name)
+    )
     await admin.createTopics({
       topics: [
         {
@@ -135,11 +236,11 @@ export const loseTopic = (
       waitForLeaders: false
     })
     // kafkajs retries while there is no leader, but not while the broker does not know the topic.
-    for (let left = 100; left > 0; left--) {
-      const known = await admin.fetchTopicOffsets(name).catch(() => undefined)
-      if (known !== undefined) break
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
+    await eventuallyAsync(
+      `${name} is there again`,
+      () => admin.fetchTopicOffsets(name).catch(String),
+      (found) => typeof found !== "string"
+    )
     await admin.disconnect()
   })
 
@@ -184,15 +285,11 @@ export const produceRaw = (
         messages: records.map((record) => ({ ...record, partition: 0 }))
       })
     // The broker hears of the policy a moment later; what it refuses it has stored nothing of.
-    for (let left = 50; ; left--) {
-      try {
-        await send()
-        break
-      } catch (error) {
-        if (left === 0) throw error
-        await new Promise((resolve) => setTimeout(resolve, 100))
-      }
-    }
+    await eventuallyAsync(
+      `${name} takes what is written past the service`,
+      () => send().catch(String),
+      (sent) => typeof sent !== "string"
+    )
     if (isCompacted) await setPolicy("compact")
     await Promise.all([admin.disconnect(), producer.disconnect()])
   })

@@ -4,7 +4,6 @@
  */
 import { rmSync } from "node:fs"
 import type { TestProject } from "vitest/node"
-import { freePort } from "./FreePort.ts"
 import { freshFolder, start, TEST_SECRET } from "./Program.ts"
 
 declare module "vitest" {
@@ -20,9 +19,7 @@ const begin = async () => {
     ALK_ROLES: "store",
     ALK_DATA_DIR: folder,
     ALK_SECRET: TEST_SECRET,
-    ALK_KAFKA_PORT: String(await freePort()),
-    ALK_EMBEDDED_OPEN: "true",
-    ALK_STORE_PORT: "0"
+    ALK_EMBEDDED_OPEN: "true"
   })
   const end = async (): Promise<void> => {
     await machine.stop()

@@ -15,6 +15,8 @@ export interface Started {
   /** How a subscriber reads its topics: the file with the settings for that, or the address. */
   readonly topics: string
   readonly store: string
+  /** Where it takes OTLP over gRPC, if it does. */
+  readonly otlpGrpc: string
   /** Everything printed so far. */
   readonly output: () => string
   /** Resolves with the exit code (or signal) once the process is gone. */
@@ -46,6 +48,7 @@ interface ReadyLine {
   readonly kafka?: string
   readonly subscriber_file?: string
   readonly store?: string
+  readonly otlp_grpc?: string
 }
 
 /** What it says to a person. */
@@ -53,11 +56,13 @@ const bannerIn = (output: string): ReadyLine | undefined => {
   if (!/\nCtrl-C stops (?:everything|this process)\.\n/.test(output)) return undefined
   const url = /^ {2}API +(\S+)$/m.exec(output)?.[1]
   const kafka = /^ {2}Kafka +([^\s,]+)/m.exec(output)?.[1]
+  const grpc = /^ {2}OTLP gRPC +(\S+)$/m.exec(output)?.[1]
   const file = /^ +to read them: (.+)$/m.exec(output)?.[1]
   return {
     message: "ready",
     ...(url && { url }),
     ...(kafka && { kafka }),
+    ...(grpc && { otlp_grpc: grpc }),
     ...(file && { subscriber_file: file })
   }
 }
@@ -133,7 +138,10 @@ export const start = async (
       ...(HOME === undefined ? {} : { HOME }),
       ...(JAVA_HOME === undefined ? {} : { JAVA_HOME }),
       ...checkout.variables,
+      // Any free ones: the program says which it has got.
       PORT: "0",
+      ALK_KAFKA_PORT: "0",
+      ALK_STORE_PORT: "0",
       ALK_LOG_FORMAT: "json",
       ...switchesOfRun(environment),
       ...environment
@@ -174,6 +182,7 @@ export const start = async (
     kafka: ready.kafka ?? "",
     topics: ready.subscriber_file ?? ready.kafka ?? "",
     store: ready.store ?? "",
+    otlpGrpc: ready.otlp_grpc ?? "",
     output: () => output,
     ended,
     stop: async () => {

@@ -16,12 +16,16 @@ export interface Shared {
 /** Answers that a probe waits for once the program says that it is ready. */
 const ANSWERS_MIN = 4
 
-/** Start and stop the program so many times in this role; whoever connects is answered. */
+/**
+ * Start and stop the program so many times in this role; whoever connects is answered. Comes back
+ * with the probe, which has ended.
+ */
 export const startedUnderProbe = async (
   role: "api,sequencer,projection" | "sequencer",
   starts: number,
   { bootstrap, storeUrl }: Shared
-): Promise<void> => {
+): Promise<StartProbe> => {
+  // The probe connects there before the first start, and between two of them.
   const port = await freePort()
   const name = `starts_${role.replaceAll(",", "")}_${process.pid}`
   const environment = {
@@ -47,4 +51,5 @@ export const startedUnderProbe = async (
   }
   await probe.end()
   probe.assertAllAnswered()
+  return probe
 }

@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert } from "vitest"
-import type { Answer, Client } from "./Client.ts"
+import { type Answer, Client } from "./Client.ts"
 import { residentBytes } from "./Memory.ts"
 import type { Started } from "./Program.ts"
 
@@ -36,6 +36,7 @@ export const fillSpan = async (
   count: number,
   payload = LARGE_PAYLOAD
 ): Promise<void> => {
+  const patient = new Client(client.url, client.key, true, ATTEMPTS_MAX)
   const atOnce = Math.max(1, Math.min(1_000, Math.floor(REQUEST_BYTES / (payload + 200))))
   for (let done = 0; done < count; ) {
     const events = Array.from({ length: Math.min(atOnce, count - done) }, () => ({
@@ -45,12 +46,8 @@ export const fillSpan = async (
     const raw = JSON.stringify({ events })
     const headers = { "idempotency-key": `fill-${spanId}-${done}` }
     const path = `/api/v1/spans/${spanId}/events`
-    let answer = await client.call(path, { raw, headers })
-    for (let attempt = 1; answer.status === 503 && attempt < ATTEMPTS_MAX; attempt++) {
-      await sleep(1_000)
-      answer = await client.call(path, { raw, headers })
-    }
-    assert.strictEqual(succeeded(answer).body.accepted, events.length)
+    const answer = succeeded(await patient.call(path, { raw, headers }))
+    assert.strictEqual(answer.body.accepted, events.length)
     done += events.length
   }
 }

@@ -22,19 +22,17 @@ import { currentTime } from "../../src/domain/Timestamp.ts"
 import { parseFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import { foldFacts } from "../../src/domain/traces/TraceView.ts"
-import { EventLog } from "../../src/ports/EventLog.ts"
+import type { EventLog } from "../../src/ports/EventLog.ts"
 import { StoreUnavailable } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
 import { layerTraceVerifier, TraceVerifier } from "../../src/verify/TraceVerifier.ts"
 import { commandRecord, ingestCommand } from "./Events.ts"
-import { append, readAll } from "./Log.ts"
+import { eventually } from "./Eventually.ts"
+import { append, decidedEnd, readAll } from "./Log.ts"
 import { TEST_SECRET } from "./Program.ts"
 import { checkpointSigner } from "./Signer.ts"
 import type { Stores } from "./Store.ts"
 import { allFacts } from "./StoredTraces.ts"
-
-const PATIENCE = "20 seconds"
-const PAUSE = "20 millis"
 
 export const traceCommand = (
   tenantId: string,
@@ -61,13 +59,6 @@ export const outcomesOf = ({ errors, results = [], status }: Receipt): ReadonlyA
       ]
         .sort(([left], [right]) => left - right)
         .map(([, said]) => said)
-
-const eventually = <A, E, R>(look: Effect.Effect<A, E, R>, holds: (found: A) => boolean) =>
-  look.pipe(
-    Effect.tap((found) => (holds(found) ? Effect.void : Effect.sleep(PAUSE))),
-    Effect.repeat({ until: holds }),
-    Effect.timeout(PATIENCE)
-  )
 
 /** An actor that runs until it is stopped, in the scope of the test. */
 class Running {
@@ -144,7 +135,7 @@ export class TracePartition {
           Effect.tapError((error) => Deferred.fail(ready, error))
         )
       )
-      yield* Deferred.await(ready).pipe(Effect.timeout(PATIENCE))
+      yield* eventually("the sequencer is ready", Effect.as(Deferred.await(ready), true))
     })
   )
 
@@ -160,13 +151,17 @@ export class TracePartition {
 
   readonly stopProjection = this.#projection.stop
 
-  /** Commands, one behind the other; their receipts once the sequencer has decided on all. */
+  /** Commands, one behind the other; their receipts once all that they make can be read. */
   submit(...commands: ReadonlyArray<Command>) {
     return Effect.gen(function* () {
       yield* append(commands.map((command) => commandRecord(command)))
-      const decided = yield* eventually(receiptsByAttempt, (known) =>
-        commands.every(({ attempt }) => known.has(attempt))
+      const decided = yield* eventually(
+        `the receipts of ${commands.length} commands`,
+        receiptsByAttempt,
+        (known) => commands.every(({ attempt }) => known.has(attempt))
       )
+      // Of one transaction the receipts may be read sooner than the rest.
+      yield* Effect.forEach(["events", "traces"] as const, (topic) => decidedEnd(topic))
       return commands.map(({ attempt }) => decided.get(attempt)!)
     })
   }
@@ -196,9 +191,12 @@ export class TracePartition {
 
   /** The store shows the topic's end. */
   readonly shown = Effect.gen(function* () {
-    const log = yield* EventLog
-    const { end } = yield* log.bounds("traces", 0)
-    yield* eventually(progress, ({ rebuilding, traces_next }) => !rebuilding && traces_next >= end)
+    const end = yield* decidedEnd("traces")
+    yield* eventually(
+      `the store shows alk.traces up to ${end}`,
+      progress,
+      ({ rebuilding, traces_next }) => !rebuilding && traces_next >= end
+    )
   })
 
   /** Executions and spans that the changelog holds. */
@@ -216,9 +214,10 @@ export class TracePartition {
 
   /** Neither memory nor changelog hold anything of any execution. */
   readonly forgotten = Effect.gen({ self: this }, function* () {
-    yield* eventually(this.changelog, (live) => live.length === 0)
+    const isEmpty = (live: ReadonlyArray<string>) => live.length === 0
+    yield* eventually("the changelog has no executions", this.changelog, isEmpty)
     const inMemory = Metric.value(Metric.withAttributes(tracesInMemory, { partition: "0" }))
-    yield* eventually(inMemory, ({ value }) => value === 0)
+    yield* eventually("memory has no executions", inMemory, ({ value }) => value === 0)
   })
 
   /** Everything that the store holds of an execution. */
@@ -233,7 +232,8 @@ export class TracePartition {
 
   /** The same once it is so many facts. */
   holds(executionId: string, count: number) {
-    return eventually(this.stored(executionId), ({ length }) => length === count)
+    const what = `${count} facts of ${executionId} in the store`
+    return eventually(what, this.stored(executionId), ({ length }) => length === count)
   }
 
   /** The execution as the store shows it; its facts are numbered without a gap. */

@@ -8,14 +8,15 @@ import {
   project,
   rewritten,
   sequence,
-  sequenceUntil,
+  sequencing,
   submit,
   TENANT,
   topicBodies,
   verify,
   withView
 } from "../integration/support/Evidence.ts"
-import { append, loseTopic, readAll } from "../support/Log.ts"
+import { eventually } from "../support/Eventually.ts"
+import { append, loseTopic, readAll, readAtLeast } from "../support/Log.ts"
 import { traceCommand } from "../support/TracePartition.ts"
 
 const execution = (id: string) => traceCommand(TENANT, [startExecution(id)])
@@ -66,9 +67,7 @@ describe("records that do not link, written while no sequencer runs", () => {
     Effect.gen(function* () {
       yield* submit(execution("second"), events(1))
       // Three of the records are the forged ones.
-      yield* sequenceUntil(
-        Effect.map(readAll("events"), ({ length }) => length === bodies.length + 4)
-      )
+      yield* sequencing(readAtLeast("events", bodies.length + 4))
       const listed = (yield* project()).bodies
       assert.strictEqual(listed.length, bodies.length + 1)
       const last = JSON.parse(listed.at(-1)!) as AuditEvent
@@ -99,7 +98,9 @@ describe("records that do not link, written while no sequencer runs", () => {
         yield* append([{ topic: "events", partition: 0, key: TENANT, value: later }])
         yield* loseTopic(prefix, "state")
         yield* submit(events(1))
-        const refused = yield* Effect.flip(sequenceUntil(Effect.succeed(false)))
+        const refused = yield* Effect.flip(
+          sequencing(eventually("the sequencer refuses the damaged topic", Effect.never))
+        )
         assert.match(
           String((refused as Error).message),
           /alk\.events is damaged: offset \d+ does not link/

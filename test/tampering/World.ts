@@ -3,7 +3,7 @@
  * of the matrix a tenant with 12 events, 17 trace facts of 3 executions and signed checkpoints in
  * the middle and at the end. What is done to one tenant must be found there, and nowhere else.
  */
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer, Result } from "effect"
 import { runProjection } from "../../src/actors/projection/Projection.ts"
 import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
 import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
@@ -23,9 +23,10 @@ import {
   startExecution,
   startSpan
 } from "../actors/support/Traces.ts"
-import { erasureOf, eventually, layerVerification } from "../integration/support/Evidence.ts"
+import { erasureOf, layerVerification } from "../integration/support/Evidence.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
-import { append, readAll } from "../support/Log.ts"
+import { eventually } from "../support/Eventually.ts"
+import { append, readAll, readAtLeast } from "../support/Log.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { intruder } from "../support/Store.ts"
 import { allFacts } from "../support/StoredTraces.ts"
@@ -131,9 +132,6 @@ const textsOf = (topic: "events" | "traces") =>
     )
   )
 
-const grown = (topic: "events" | "traces" | "checkpoints", count: number) =>
-  eventually(Effect.map(readAll(topic), ({ length }) => length >= count))
-
 /**
  * Write what tenants hold, in the order of the names. Event 8 erases event 3, and fact 17 execution
  * x2, where that is wanted: each erasure takes the projection some time. Elsewhere they are others.
@@ -144,8 +142,8 @@ export const populate = Effect.fnUntraced(function* (
 ) {
   const each = (command: (tenantId: string) => Command) => tenants.map(command)
   yield* submit([...each((one) => ingestCommand(one, FIRST_EVENTS)), ...each(executions)])
-  yield* grown("events", FIRST_EVENTS * tenants.length)
-  yield* grown("traces", (FACTS - 1) * tenants.length)
+  yield* readAtLeast("events", FIRST_EVENTS * tenants.length)
+  yield* readAtLeast("traces", (FACTS - 1) * tenants.length)
   const erasures = (yield* textsOf("events"))
     .map(({ body }) => JSON.parse(body) as AuditEvent)
     .filter(({ sequence_number }) => sequence_number === ERASED_EVENT)
@@ -159,9 +157,9 @@ export const populate = Effect.fnUntraced(function* (
     ...each((one) => ingestCommand(one, EVENTS - FIRST_EVENTS - 1)),
     ...each(checkpoint)
   ])
-  yield* grown("events", EVENTS * tenants.length)
-  yield* grown("traces", FACTS * tenants.length)
-  yield* grown("checkpoints", 4 * tenants.length)
+  yield* readAtLeast("events", EVENTS * tenants.length)
+  yield* readAtLeast("traces", FACTS * tenants.length)
+  yield* readAtLeast("checkpoints", 4 * tenants.length)
   const [events, facts] = [yield* textsOf("events"), yield* textsOf("traces")]
   const bodies = (of: typeof events) => Map.groupBy(of, ({ tenantId }) => tenantId)
   const [ofEvents, ofFacts] = [bodies(events), bodies(facts)]
@@ -190,21 +188,24 @@ export const writeMore = Effect.fnUntraced(function* (
       checkpoint(tenantId)
     ])
   )
-  yield* grown("events", before[0] + tenants.length)
-  yield* grown("traces", before[1] + 2 * tenants.length)
+  yield* readAtLeast("events", before[0] + tenants.length)
+  yield* readAtLeast("traces", before[1] + 2 * tenants.length)
 })
 
 const UNAVAILABLE = ["StoreUnavailable", "LogUnavailable"]
+/** Milliseconds in which a store of many tenants is rebuilt on a busy machine. */
+const REBUILT_MS = 240_000
 
-/** Asks again, for a minute, while the store is not caught up, is rebuilt or does not answer. */
+/** Asks again while the store is not caught up, is rebuilt or does not answer. */
 export const onceReadable = <A, E extends { readonly _tag?: string }, R>(
   ask: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.retry(ask, {
-    schedule: Schedule.spaced("500 millis"),
-    times: 120,
-    while: ({ _tag }) => UNAVAILABLE.includes(_tag ?? "")
-  })
+  eventually(
+    "the store answers",
+    Effect.result(ask),
+    (answer) => Result.isSuccess(answer) || !UNAVAILABLE.includes(answer.failure._tag ?? ""),
+    REBUILT_MS
+  ).pipe(Effect.flatMap(Effect.fromResult))
 
 /** Both chains. */
 export const verifyTenant = (tenantId: string) =>

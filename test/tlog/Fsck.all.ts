@@ -6,7 +6,6 @@ import { rmSync } from "node:fs"
 import { createClient } from "@clickhouse/client"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
 import { type Fsck, fsck, hasGo, installFsck } from "../support/Fsck.ts"
 import { populate } from "../support/Population.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
@@ -62,11 +61,9 @@ describe.skipIf(!hasGo)("fsck of tessera (skipped where Go is not installed)", (
     program = await installFsck()
     running = await start({
       ALK_DATA_DIR: folder,
-      ALK_KAFKA_PORT: String(await freePort()),
       LOG_LEVEL: "warn",
       // The store of this process also answers others: the intruder of these tests.
       ALK_ROLES: "api,sequencer,projection,store",
-      ALK_STORE_PORT: "0",
       ALK_EMBEDDED_OPEN: "true",
       ALK_BOOTSTRAP_KEYS: tenants.map((name) => `${testKey(name)}=${name}:read+write`).join(",")
     })

@@ -8,7 +8,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { event } from "../support/BlackBox.ts"
 import { Client } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { ADMIN_TOKEN, freshFolder, start } from "../support/Program.ts"
 import { type Expected, FOLDER, KEY, OTHER_KEY, pack, programIn, TENANT } from "./Fixture.ts"
 
@@ -76,16 +76,15 @@ const useEverything = async (url: string): Promise<Omit<Expected, "commit" | "en
 
 /** The signed checkpoint, once it is of so many events. */
 const checkpointOf = async (client: Client, size: number): Promise<string> => {
-  for (let attempt = 0; attempt < 600; attempt++) {
-    const { status, text } = await client.call(`/v1/tlog/events/checkpoint`)
-    if (status === 200 && Number(text.split("\n")[1]) >= size) return text
-    await new Promise((done) => setTimeout(done, 200))
-  }
-  throw new Error("no checkpoint of all events")
+  const { text } = await eventuallyAsync(
+    `there is a checkpoint of ${size} events`,
+    () => client.call(`/v1/tlog/events/checkpoint`),
+    (answer) => answer.status === 200 && Number(answer.text.split("\n")[1]) >= size
+  )
+  return text
 }
 
 const environment = {
-  ALK_KAFKA_PORT: String(await freePort()),
   ALK_PARTITIONS: "2",
   ALK_ADMIN_TOKEN: ADMIN_TOKEN,
   ALK_BOOTSTRAP_KEYS: `${KEY}=${TENANT}:read+write,${OTHER_KEY}=globex:read+write`
@@ -97,8 +96,7 @@ try {
   await running.stop()
   rmSync(FOLDER, { recursive: true, force: true })
   mkdirSync(FOLDER, { recursive: true })
-  const { ALK_KAFKA_PORT: _, ...kept } = environment
-  const file = { commit: hash, environment: kept, ...found } satisfies Expected
+  const file = { commit: hash, environment, ...found } satisfies Expected
   writeFileSync(join(FOLDER, "expected.json"), `${JSON.stringify(file, null, 2)}\n`)
   pack(program, PROGRAM, join(FOLDER, "program.tar.zst"))
   pack(data, readdirSync(data), join(FOLDER, "data.tar.zst"))

@@ -12,7 +12,7 @@ import { DATA_VERSION, FIRST_DATA_VERSION } from "../../src/domain/registry/Regi
 import { begin as beginCommand } from "../cli/CommandRuns.ts"
 import { checkChain, event, readTopic } from "../support/BlackBox.ts"
 import { Client, type Json } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import {
   ADMIN_TOKEN,
   type Checkout,
@@ -24,6 +24,8 @@ import {
 import { signingKeyIn } from "../support/SigningKeyFile.ts"
 import { expected, KEY, OTHER_KEY, TENANT, unpackData, unpackProgram } from "./Fixture.ts"
 
+/** Milliseconds: processes start and stop meanwhile, and others take their partitions over. */
+const PATIENCE_MS = 120_000
 const SYNC = { headers: { "x-service-sync": "true" } }
 
 const before = expected()
@@ -56,15 +58,11 @@ const refusalOf = async (environment: Record<string, string>, checkout?: Checkou
 }
 
 describe(`a data folder of ${before.commit}`, () => {
-  const environment = async () => ({
-    ...before.environment,
-    ALK_DATA_DIR: folders.data,
-    ALK_KAFKA_PORT: String(await freePort())
-  })
+  const environment = { ...before.environment, ALK_DATA_DIR: folders.data }
 
   it("is gone on with: events, traces, keys, links, ids and the chain are what they were", async () => {
     unpackData(folders.data)
-    const started = await begin(await environment())
+    const started = await begin(environment)
     const client = new Client(started.url, KEY)
     assert.deepStrictEqual(await client.all(), before.events)
     assert.deepStrictEqual(await new Client(started.url, OTHER_KEY).all(), before.others)
@@ -105,7 +103,7 @@ describe(`a data folder of ${before.commit}`, () => {
   })
 
   it("is not opened by the version before any more, which says why", async () => {
-    const said = await refusalOf(await environment(), old)
+    const said = await refusalOf(environment, old)
     assert.match(said, /version \d+ \(\S+\), which this program doesn't know: start the newer/)
   })
 })
@@ -115,7 +113,6 @@ describe("data of a version to come", () => {
     const data = freshFolder("to-come")
     const environment = {
       ALK_DATA_DIR: data,
-      ALK_KAFKA_PORT: String(await freePort()),
       ALK_PARTITIONS: "1",
       ALK_EMBEDDED_OPEN: "true",
       ALK_BOOTSTRAP_KEYS: `${KEY}=${TENANT}:read+write`
@@ -127,8 +124,12 @@ describe("data of a version to come", () => {
       const records = await readTopic(started.kafka, "alk.registry", "data_version/topics")
       return records.map(({ value }) => JSON.parse(value).version)
     }
-    for (let left = 100; (await noted()).length === 0 && left > 0; left--) await sleep(100)
-    assert.deepStrictEqual(await noted(), [FIRST_DATA_VERSION])
+    const versions = await eventuallyAsync(
+      "the version of its data is noted",
+      noted,
+      ({ length }) => length > 0
+    )
+    assert.deepStrictEqual(versions, [FIRST_DATA_VERSION])
 
     const version = DATA_VERSION + 1
     const noted_at = "2027-01-01T00:00:00.000000Z"
@@ -206,16 +207,22 @@ describe(`processes of ${before.commit}`, () => {
           id: `${name}-${batch}-${index}`
         }))
         // As a client does: the same bytes again, to whatever process answers.
-        for (let attempt = 0; ; attempt++) {
-          const all = urls()
-          const url = all[(batch + attempt) % all.length]!
-          const answer = await new Client(url, key, false)
-            .call("/v1/events/batch", { body: { events }, ...(batch % 4 === 0 ? SYNC : {}) })
-            .catch(() => undefined)
-          if (answer !== undefined && answer.status < 300) break
-          assert.isBelow(attempt, 600, answer?.text)
-          await sleep(100)
-        }
+        let attempt = 0
+        await eventuallyAsync(
+          "a batch is taken",
+          async () => {
+            const all = urls()
+            const url = all[(batch + attempt++) % all.length]!
+            const answer = await new Client(url, key, false)
+              .call("/v1/events/batch", { body: { events }, ...(batch % 4 === 0 ? SYNC : {}) })
+              .catch(String)
+            return typeof answer === "string"
+              ? answer
+              : { status: answer.status, text: answer.text }
+          },
+          (answer) => typeof answer !== "string" && answer.status < 300,
+          PATIENCE_MS
+        )
         for (const { id } of events) acknowledged.add(id)
         await sleep(20)
       }
@@ -240,11 +247,12 @@ describe(`processes of ${before.commit}`, () => {
     const senders = [load(urls, KEY, "a"), load(urls, OTHER_KEY, "g")]
     const more = async (count = 200) => {
       const goals = senders.map(({ acknowledged }) => acknowledged.size + count)
-      for (let attempt = 0; attempt < 1_200; attempt++) {
-        if (senders.every(({ acknowledged }, at) => acknowledged.size >= goals[at]!)) return
-        await sleep(100)
-      }
-      assert.fail("nothing is acknowledged any more")
+      await eventuallyAsync(
+        `${goals} events are acknowledged`,
+        () => senders.map(({ acknowledged }) => acknowledged.size),
+        (sizes) => sizes.every((size, at) => size >= goals[at]!),
+        PATIENCE_MS
+      )
     }
     const roll = async (role: string, one: Started) => {
       const next = await roleOf(role)
@@ -266,11 +274,12 @@ describe(`processes of ${before.commit}`, () => {
     ].entries()) {
       const sent = [...senders[at]!.acknowledged].toSorted()
       const client = new Client(apis[0]!.url, key)
-      for (let attempt = 0; attempt < 600; attempt++) {
-        const { body } = await client.call("/v1/events?page_size=1")
-        if (body?.total >= sent.length) break
-        await sleep(100)
-      }
+      await eventuallyAsync(
+        `all ${sent.length} events are listed`,
+        async () => (await client.call("/v1/events?page_size=1")).body,
+        (body) => body?.total >= sent.length,
+        PATIENCE_MS
+      )
       const records = await readTopic(inject("bootstrap"), `${prefix}.events`, tenant)
       const values = records.map(({ value }) => JSON.parse(value) as Json)
       assert.deepStrictEqual(idsIn(values), sent)

@@ -115,11 +115,14 @@ interface Reader {
 /** What waits for the readers of a process. */
 export class Readers {
   readonly limits: ReaderLimits
+  /** Milliseconds of a clock that only goes forward. */
+  readonly now: () => number
   readonly #all = new Set<Reader>()
   #bytes = 0
 
-  constructor(limits: ReaderLimits = READER_LIMITS) {
+  constructor(limits: ReaderLimits = READER_LIMITS, now: () => number = () => performance.now()) {
     this.limits = limits
+    this.now = now
   }
 
   /** Bytes that wait, those that several readers wait for counted once. */
@@ -286,7 +289,7 @@ export class Subscriber<E extends LiveMessage> {
 
   #hold(waiting: Waiting): void {
     const { bytesMax, lateBytes, lateMs } = this.#readers.limits
-    const now = performance.now()
+    const now = this.#readers.now()
     this.#held.add(waiting)
     this.#offered += waiting.bytes.length
     const newest = this.#marks.at(-1)

@@ -51,7 +51,7 @@ export class BodyAccount {
 
   /** The body arrives from now on; `give` is called if it has to make room for others. */
   arriving(give: (refusal: ApiError) => void): void {
-    this.#startedAt = performance.now()
+    this.#startedAt = this.#budget.now()
     this.#give = give
   }
 
@@ -97,12 +97,15 @@ export class BodyAccount {
 
 /** Bytes that all bodies share. */
 export class BodyBudget {
+  /** Milliseconds of a clock that only goes forward. */
+  readonly now: () => number
   readonly #bytesMax: number
   readonly #holders = new Set<BodyAccount>()
   #bytes = 0
 
-  constructor(bytesMax: number) {
+  constructor(bytesMax: number, now: () => number = () => performance.now()) {
     this.#bytesMax = bytesMax
+    this.now = now
   }
 
   /** Bytes that bodies take now. */
@@ -135,7 +138,7 @@ export class BodyBudget {
   }
 
   #slowest(but: BodyAccount): BodyAccount | undefined {
-    const now = performance.now()
+    const now = this.now()
     let slowest: BodyAccount | undefined
     let least = Infinity
     for (const holder of this.#holders) {

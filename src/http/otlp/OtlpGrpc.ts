@@ -39,7 +39,9 @@ import { StatusSchema } from "../../services/ingest/otlp/gen/google/rpc/status_p
 import { ApiError } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { BODY_TIMEOUT_MS } from "../messages/RequestBody.ts"
+import { reachableUrl } from "../server/HttpListener.ts"
 import { PROTOBUF_TYPE, type Refusal, refusalStatus } from "./OtlpEncoding.ts"
+import { OtlpGrpcListener } from "./OtlpGrpcListener.ts"
 
 /** The methods, and where the same is taken over HTTP. */
 const routes: Readonly<Record<string, string>> = {
@@ -307,11 +309,15 @@ const serve = Effect.fnUntraced(function* (app: App, port: number) {
   }
   const bound = yield* listen(server, host, port)
   yield* Effect.logInfo("OTLP over gRPC is taken").pipe(Effect.annotateLogs({ host, port: bound }))
+  return OtlpGrpcListener.of({ url: reachableUrl(host, bound) })
 })
 
 /** Listening when it is built. */
 export const layerOtlpGrpc = (
   app: App,
   port: number
-): Layer.Layer<never, GrpcNotListening, ApiSettings | Keys | HttpPlatform.HttpPlatform> =>
-  Layer.effectDiscard(serve(app, port))
+): Layer.Layer<
+  OtlpGrpcListener,
+  GrpcNotListening,
+  ApiSettings | Keys | HttpPlatform.HttpPlatform
+> => Layer.effect(OtlpGrpcListener, serve(app, port))

@@ -19,6 +19,12 @@ export class HttpListener extends Context.Service<
 /** Addresses that mean all of the machine's: nothing that a client could connect to. */
 const anyAddresses: ReadonlySet<string> = new Set(["0.0.0.0", "::"])
 
+/** `port` of `host`, as an address without a trailing slash that reaches it from this machine. */
+export const reachableUrl = (host: string, port: number): string => {
+  const reachable = anyAddresses.has(host) ? "127.0.0.1" : host
+  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`
+}
+
 export const layerListener: Layer.Layer<HttpListener, never, ApiSettings | HttpServer.HttpServer> =
   Layer.effect(
     HttpListener,
@@ -26,8 +32,6 @@ export const layerListener: Layer.Layer<HttpListener, never, ApiSettings | HttpS
       const { host } = yield* ApiSettings
       const { address } = yield* HttpServer.HttpServer
       if (address._tag === "UnixPathAddress") return yield* Effect.die("listening on no port")
-      const reachable = anyAddresses.has(host) ? "127.0.0.1" : host
-      const authority = reachable.includes(":") ? `[${reachable}]` : reachable
-      return HttpListener.of({ port: address.port, url: `http://${authority}:${address.port}` })
+      return HttpListener.of({ port: address.port, url: reachableUrl(host, address.port) })
     })
   )

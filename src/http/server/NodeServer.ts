@@ -22,22 +22,14 @@ import {
 } from "../messages/ApiError.ts"
 import { pathOf, requestIdOf } from "../messages/CurrentRequest.ts"
 import { corsHeaders } from "./Cors.ts"
+import { SERVER_TIMES, type ServerTimes } from "./ServerTimes.ts"
 
-/** Milliseconds that the head of a request may take to arrive. */
-const HEADERS_TIMEOUT_MS = 15_000
 /** Milliseconds for a whole request: above BODY_TIMEOUT_MS, whose answer says more. */
 const REQUEST_TIMEOUT_MS = 60_000
-/** Milliseconds between two looks for connections that are over their time. */
-const TIMEOUT_CHECK_INTERVAL_MS = 5_000
 /** Milliseconds that a connection may idle between two requests. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000
 /** Bytes of a request's line and headers at most: long filters and tokens fit. */
 export const HEADER_BYTES_MAX = 32_768
-/**
- * Milliseconds that idle connections stay open when the server goes down: what a client's pool has
- * sent on one of them meanwhile is answered, and the answer says that the connection ends.
- */
-const IDLE_GRACE_MS = 500
 /** Milliseconds that a turn of the event loop may take for the server to close after it. */
 const QUIET_TURN_MS = 2
 /** Milliseconds to wait for such a turn. */
@@ -109,17 +101,19 @@ interface Connection {
 class AlkServer {
   readonly server: Server
   readonly #corsOrigins: ReadonlyArray<string>
+  readonly #times: ServerTimes
   readonly #connections = new Map<Duplex, Connection>()
   #isStopping = false
   /** Connections so far. */
   #accepted = 0
 
-  constructor(corsOrigins: ReadonlyArray<string>, graceMs: number) {
+  constructor(corsOrigins: ReadonlyArray<string>, graceMs: number, times: ServerTimes) {
     this.#corsOrigins = corsOrigins
+    this.#times = times
     this.server = createServer({
-      headersTimeout: HEADERS_TIMEOUT_MS,
+      headersTimeout: times.headMs,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
+      connectionsCheckingInterval: times.lookMs,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       maxHeaderSize: HEADER_BYTES_MAX,
       // The request frame refuses those without, in the error form.
@@ -192,7 +186,7 @@ class AlkServer {
       if (response?.headersSent === false) response.setHeader("connection", "close")
     }
     const timers = [
-      setTimeout(() => this.#closeIdle(), IDLE_GRACE_MS),
+      setTimeout(() => this.#closeIdle(), this.#times.idleGraceMs),
       setTimeout(() => server.closeAllConnections(), graceMs)
     ]
     server.once("close", () => {
@@ -271,5 +265,8 @@ class AlkServer {
  * A server that answers from the first connection on. `corsOrigins` as in the settings. When it is
  * closed, connections that are still open after `graceMs` are cut.
  */
-export const makeNodeServer = (corsOrigins: ReadonlyArray<string>, graceMs: number): Server =>
-  new AlkServer(corsOrigins, graceMs).server
+export const makeNodeServer = (
+  corsOrigins: ReadonlyArray<string>,
+  graceMs: number,
+  times: ServerTimes = SERVER_TIMES
+): Server => new AlkServer(corsOrigins, graceMs, times).server

@@ -11,6 +11,7 @@ import { noProgress } from "../../../src/domain/records/Progress.ts"
 import { EventLog, type LogRecord, type Position } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
 import { Chain } from "../../verify/support/Chains.ts"
+import { whileTimePasses } from "../support/PassingTime.ts"
 
 /** One tenant's chain: all of it is committed, and in the store as well. */
 class World {
@@ -115,22 +116,23 @@ const subscription = (changed: Partial<Subscription> = {}): Subscription => ({
 const subscribe = (changed?: Partial<Subscription>) =>
   LiveFeed.use((feed) => feed.subscribe(subscription(changed)))
 
+const idsIn = (bytes: Uint8Array): ReadonlyArray<number> => {
+  const ids = Buffer.from(bytes)
+    .toString()
+    .matchAll(/^id: (\d+)$/gm)
+  return [...ids].map(([, id]) => Number(id))
+}
+
 /** The ids of the first so many events of a stream. */
 const idsOf = (stream: Stream.Stream<Uint8Array>, count: number) =>
   stream.pipe(
-    Stream.map((bytes) =>
-      Buffer.from(bytes)
-        .toString()
-        .matchAll(/^id: (\d+)$/gm)
-    ),
-    Stream.flatMap((ids) => Stream.fromIterable([...ids].map(([, id]) => Number(id)))),
+    Stream.flatMap((bytes) => Stream.fromIterable(idsIn(bytes))),
     Stream.take(count),
-    Stream.runCollect,
-    Effect.timeout("10 seconds")
+    Stream.runCollect
   )
 
 describe("the live stream of events", () => {
-  it.live("begins with what is committed after it was opened", () => {
+  it.effect("begins with what is committed after it was opened", () => {
     const world = new World()
     world.commit("a.one", "a.two")
     return Effect.gen(function* () {
@@ -138,10 +140,10 @@ describe("the live stream of events", () => {
       const ids = yield* Effect.forkChild(idsOf(stream, 2))
       world.commit("a.three", "a.four")
       assert.deepStrictEqual(yield* Fiber.join(ids), [3, 4])
-    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)), whileTimePasses)
   })
 
-  it.live("is open where everything has expired, the marker behind the last event too", () => {
+  it.effect("is open where everything has expired, the marker behind the last event too", () => {
     const world = new World()
     world.commit("a.one", "a.two", "a.three")
     world.written = 2
@@ -151,20 +153,22 @@ describe("the live stream of events", () => {
       const ids = yield* Effect.forkChild(idsOf(stream, 1))
       world.commit("a.four")
       assert.deepStrictEqual(yield* Fiber.join(ids), [4])
-    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)), whileTimePasses)
   })
 
-  it.live("goes on after an id, from the store into what is live, each event once", () => {
+  it.effect("goes on after an id, from the store into what is live, each event once", () => {
     const world = new World()
     world.commit("a.one", "a.two", "a.three")
     return Effect.gen(function* () {
       const stream = yield* subscribe({ after: 1 })
       world.commit("a.four")
-      const ids = yield* Effect.forkChild(idsOf(stream, 4))
-      yield* Effect.sleep("20 millis")
-      world.commit("a.five")
-      assert.deepStrictEqual(yield* Fiber.join(ids), [2, 3, 4, 5])
-    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
+      const goingOn = Stream.tap(stream, (bytes) =>
+        Effect.sync(() => {
+          if (idsIn(bytes).includes(4)) world.commit("a.five")
+        })
+      )
+      assert.deepStrictEqual(yield* idsOf(goingOn, 4), [2, 3, 4, 5])
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)), whileTimePasses)
   })
 
   it.effect("keeps the connection while the store searches, however long that takes", () => {
@@ -191,23 +195,24 @@ describe("the live stream of events", () => {
     }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
   })
 
-  it.live("leaves out what the filter does not match", () => {
+  it.effect("leaves out what the filter does not match", () => {
     const world = new World()
     return Effect.gen(function* () {
       const stream = yield* subscribe({ filter: { metadata: [], action: "b.wanted" } })
       world.commit("b.wanted", "a.other", "b.wanted")
       assert.deepStrictEqual(yield* idsOf(stream, 2), [1, 3])
-    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)), whileTimePasses)
   })
 
-  it.live("has a burst once in memory, however many wait for it", () => {
+  it.effect("has a burst once in memory, however many wait for it", () => {
     const world = new World()
     return Effect.gen(function* () {
       const { readers } = yield* LiveFeed
       const streams = yield* Effect.all(Array.from({ length: 100 }, () => subscribe()))
       const burst = Array.from({ length: 200 }, () => "a.burst")
       world.commit(...burst)
-      while (readers.bytes < world.bytes) yield* Effect.sleep("1 millis")
+      yield* TestClock.adjust("10 millis")
+      assert.isAtLeast(readers.bytes, world.bytes)
       assert.isBelow(readers.bytes, 2 * world.bytes)
       const seen = yield* Effect.forEach(streams, (stream) => idsOf(stream, burst.length))
       for (const ids of seen) {
@@ -217,20 +222,20 @@ describe("the live stream of events", () => {
         )
       }
       assert.isBelow(readers.bytes, 2 * world.bytes)
-    }).pipe(Effect.scoped, Effect.provide(layerFeed(world, 100)))
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world, 100)), whileTimePasses)
   })
 
-  it.live("passes over what is no event, for those who filter too", () => {
+  it.effect("passes over what is no event, for those who filter too", () => {
     const world = new World()
     return Effect.gen(function* () {
       const stream = yield* subscribe({ filter: { metadata: [], action: "b.wanted" } })
       world.commit("b.wanted", "a.broken", "b.wanted")
       world.damage(1)
       assert.deepStrictEqual(yield* idsOf(stream, 2), [1, 3])
-    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)), whileTimePasses)
   })
 
-  it.live("refuses a resume point beyond the head, and counts the stream no longer", () => {
+  it.effect("refuses a resume point beyond the head, and counts the stream no longer", () => {
     const world = new World()
     world.commit("a.one")
     return Effect.gen(function* () {
@@ -239,10 +244,10 @@ describe("the live stream of events", () => {
       assert.strictEqual(failure._tag, "ResumePointInvalid")
       assert.include((failure as ResumePointInvalid).message, "beyond the head of the chain, 1")
       assert.strictEqual(yield* subscribers, 0)
-    }).pipe(Effect.provide(layerFeed(world)))
+    }).pipe(Effect.provide(layerFeed(world)), whileTimePasses)
   })
 
-  it.live("is refused beyond the limit of a tenant, until another one ends", () => {
+  it.effect("is refused beyond the limit of a tenant, until another one ends", () => {
     const world = new World()
     return Effect.gen(function* () {
       const refused = yield* Effect.scoped(
@@ -250,16 +255,16 @@ describe("the live stream of events", () => {
       )
       assert.strictEqual(refused._tag, "TooManyStreams")
       yield* Effect.scoped(subscribe())
-    }).pipe(Effect.provide(layerFeed(world, 1)))
+    }).pipe(Effect.provide(layerFeed(world, 1)), whileTimePasses)
   })
 
-  it.live("ends when its key is revoked", () => {
+  it.effect("ends when its key is revoked", () => {
     const world = new World()
     return Effect.gen(function* () {
       const stream = yield* subscribe()
       const ended = yield* Effect.forkChild(Stream.runDrain(stream))
       yield* Deferred.succeed(world.revoked, undefined)
-      yield* Effect.timeout(Fiber.join(ended), "10 seconds")
-    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
+      yield* Fiber.join(ended)
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)), whileTimePasses)
   })
 })

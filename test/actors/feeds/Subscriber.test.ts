@@ -1,6 +1,7 @@
 /**
  * Readers of live streams: bursts wait for those who read, and those who don't are closed, counted
- * and logged before they cost more memory than is named.
+ * and logged before they cost more memory than is named. Their clock stands still until the test
+ * moves it.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Logger, References, Scope, Stream } from "effect"
@@ -17,6 +18,17 @@ import {
 } from "../../../src/actors/feeds/Subscriber.ts"
 
 const limits = { bytesMax: 1_000, lateBytes: 100, lateMs: 50, totalBytesMax: 1_500 }
+
+/** A clock that moves when it is told to. */
+class TestTime {
+  #now = 0
+  readonly now = (): number => this.#now
+
+  pass(milliseconds: number): void {
+    this.#now += milliseconds
+  }
+}
+
 const details = { tenant: "acme", stream: "events" }
 const message = (sequenceNumber: number, bytes = 100): LiveMessage => ({
   sequenceNumber,
@@ -47,7 +59,7 @@ const closedFor = (reason: CloseReason) =>
 describe("a reader that reads", () => {
   it.live("gets a burst of many times what may wait for long", () =>
     Effect.gen(function* () {
-      const readers = new Readers()
+      const readers = new Readers(READER_LIMITS, new TestTime().now)
       const reader = yield* began(readers)
       const reading = yield* Effect.forkChild(collected(reader, 8_000))
       // Eight batches of 1,000 large events, as fast as they can be handed on.
@@ -61,7 +73,7 @@ describe("a reader that reads", () => {
 
   it.live("gets everything in order, what came before the start point was fixed too", () =>
     Effect.gen(function* () {
-      const readers = new Readers(limits)
+      const readers = new Readers(limits, new TestTime().now)
       const reader = yield* openReader<LiveMessage>(readers, { details })
       for (let n = 1; n <= 4; n++) reader.deliver(block(n, 10))
       reader.begin(2)
@@ -76,9 +88,10 @@ describe("a reader that reads", () => {
 
   it.live("is not late because it has waited for its start point", () =>
     Effect.gen(function* () {
-      const reader = yield* openReader<LiveMessage>(new Readers(limits), { details })
+      const time = new TestTime()
+      const reader = yield* openReader<LiveMessage>(new Readers(limits, time.now), { details })
       for (let n = 1; n <= 4; n++) reader.deliver(block(n))
-      yield* Effect.sleep(limits.lateMs * 2)
+      time.pass(limits.lateMs * 2)
       reader.deliver(block(5))
       reader.begin(0)
       reader.deliver(block(6))
@@ -89,7 +102,7 @@ describe("a reader that reads", () => {
 
   it.live("has comments without an empty line, and marks where much was passed over", () =>
     Effect.gen(function* () {
-      const reader = yield* began(new Readers(), () => false)
+      const reader = yield* began(new Readers(READER_LIMITS, new TestTime().now), () => false)
       reader.keepAlive()
       for (let n = 1; n < MARK_EVENTS; n++) reader.deliver(block(n, 1))
       reader.keepAlive()
@@ -117,16 +130,18 @@ describe("a reader that does not read", () => {
     reason: CloseReason,
     fill: (
       readers: Readers,
-      reader: Subscriber<LiveMessage>
+      reader: Subscriber<LiveMessage>,
+      time: TestTime
     ) => Effect.Effect<void, never, Scope.Scope>
   ) =>
     Effect.gen(function* () {
       const before = yield* closedFor(reason)
       lines.length = 0
-      const readers = new Readers(limits)
+      const time = new TestTime()
+      const readers = new Readers(limits, time.now)
       const scope = yield* Scope.make()
       const reader = yield* Scope.provide(began(readers), scope)
-      yield* Scope.provide(fill(readers, reader), scope)
+      yield* Scope.provide(fill(readers, reader, time), scope)
       assert.strictEqual(reader.closedFor, reason)
       // Its memory is free before its connection has gone, and its stream has come to its end.
       assert.deepStrictEqual(yield* collected(reader), [])
@@ -145,13 +160,16 @@ describe("a reader that does not read", () => {
   )
 
   it.live("is closed when it is behind for too long", () =>
-    closed("late", (_, reader) =>
-      Effect.gen(function* () {
+    closed("late", (_, reader, time) =>
+      Effect.sync(() => {
         reader.deliver(block(1))
         reader.deliver(block(2))
-        yield* Effect.sleep(limits.lateMs * 2)
+        time.pass(limits.lateMs)
+        reader.deliver(block(3, 1))
         assert.isUndefined(reader.closedFor)
-        reader.deliver(block(3))
+        time.pass(1)
+        assert.isUndefined(reader.closedFor)
+        reader.deliver(block(4, 1))
       })
     )
   )
@@ -173,7 +191,7 @@ describe("a reader that does not read", () => {
   it.live("is closed when its connection stalls", () =>
     Effect.gen(function* () {
       let stall = (): void => {}
-      const reader = yield* openReader<LiveMessage>(new Readers(limits), {
+      const reader = yield* openReader<LiveMessage>(new Readers(limits, new TestTime().now), {
         details,
         onStalled: (stalled) => (stall = stalled)
       })
@@ -189,7 +207,7 @@ describe("a reader that does not read", () => {
   it.live("gives nothing to the log when it just goes", () =>
     Effect.gen(function* () {
       lines.length = 0
-      const readers = new Readers(limits)
+      const readers = new Readers(limits, new TestTime().now)
       yield* Effect.scoped(Effect.map(began(readers), (reader) => reader.deliver(block(1))))
       assert.deepStrictEqual([lines.length, readers.bytes], [0, 0])
     }).pipe(Effect.provide(Logger.layer([logger])))

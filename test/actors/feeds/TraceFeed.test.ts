@@ -19,6 +19,7 @@ import {
 } from "../../../src/domain/traces/TraceFact.ts"
 import { TraceView } from "../../../src/domain/traces/TraceView.ts"
 import { FeedWorld, layerFeeds } from "../support/FeedDoubles.ts"
+import { whileTimePasses } from "../support/PassingTime.ts"
 
 const TENANT = "acme"
 const RUN = 'run "1" é'
@@ -238,7 +239,7 @@ const follow = (after: number, last: number, random: () => number) =>
 
 describe("following an execution", () => {
   for (let seed = 1; seed <= 12; seed++) {
-    it.live(`tells every change once, however clients come and go (${seed})`, () => {
+    it.effect(`tells every change once, however clients come and go (${seed})`, () => {
       const random = dice(seed)
       const world = new FeedWorld()
       world.fetchMax = 1 + (seed % 5)
@@ -259,23 +260,24 @@ describe("following an execution", () => {
           )
           assert.deepStrictEqual(yield* Fiber.join(client), expected)
         }
-      }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("20 seconds"))
+      }).pipe(Effect.provide(layerFeeds(world)), whileTimePasses)
     })
   }
 
   for (let seed = 20; seed <= 27; seed++) {
-    it.live(`live only, tells everything that is committed after the headers (${seed})`, () => {
+    it.effect(`live only, tells everything that is committed after the headers (${seed})`, () => {
       const random = dice(seed)
       const world = new FeedWorld()
       const facts = twoRuns(40)
       const last = own(facts).at(-1)!.chain_sequence
       for (const fact of facts.slice(0, 6)) world.commit(fact)
       world.project()
-      const client = Effect.gen(function* () {
+      const client = Effect.fnUntraced(function* (opened: Deferred.Deferred<void>) {
         const feed = yield* TraceFeed
         yield* Effect.sleep(Math.floor(random() * 20))
         const bytes = yield* feed.subscribe(subscription)
         const committed = world.committed.length
+        yield* Deferred.succeed(opened, undefined)
         const seen: Array<Message> = []
         yield* bytes.pipe(
           Stream.takeUntil((piece) => {
@@ -291,20 +293,23 @@ describe("following an execution", () => {
         assert.deepStrictEqual(seen, expected)
         const after = own(facts.slice(committed))
         assert.isAtMost(first, after[0]?.chain_sequence ?? last)
-      }).pipe(Effect.scoped)
+      }, Effect.scoped)
       return Effect.gen(function* () {
-        const clients = yield* Effect.forEach([1, 2, 3], () => Effect.forkChild(client))
+        const opened = yield* Effect.forEach([1, 2, 3], () => Deferred.make<void>())
+        const clients = yield* Effect.forEach(opened, (one) =>
+          Effect.forkChild(Effect.ensuring(client(one), Deferred.succeed(one, undefined)))
+        )
         const rest = facts.slice(6)
         yield* produce(world, rest.slice(0, -1), random)
         // Whoever comes late finds something to end with.
-        yield* Effect.sleep(25)
+        yield* Effect.forEach(opened, Deferred.await)
         yield* produce(world, rest.slice(-1), random)
         for (const fiber of clients) yield* Fiber.join(fiber)
-      }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("20 seconds"))
+      }).pipe(Effect.provide(layerFeeds(world)), whileTimePasses)
     })
   }
 
-  it.live("begins with retry, and gives only the last message of a fact an id", () => {
+  it.effect("begins with retry, and gives only the last message of a fact an id", () => {
     const world = new FeedWorld()
     const writer = new Writer()
     writer.start()
@@ -326,10 +331,10 @@ describe("following an execution", () => {
           ["execution.updated", 4, RUN, "COMPLETED"]
         ]
       )
-    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
+    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), whileTimePasses)
   })
 
-  it.live("says nothing of the details any more once they are erased", () => {
+  it.effect("says nothing of the details any more once they are erased", () => {
     const world = new FeedWorld()
     const writer = new Writer()
     writer.start()
@@ -354,12 +359,12 @@ describe("following an execution", () => {
       const pieces = yield* replay.pipe(Stream.take(7), Stream.runCollect)
       assert.notInclude(text(pieces), "secret")
       assert.strictEqual(messagesOf(text(pieces)).at(-1)!.id, 6)
-    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
+    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), whileTimePasses)
   })
 })
 
 describe("the end of a stream", () => {
-  it.live("comes for a reader that is too slow, which resumes by its last id", () => {
+  it.effect("comes for a reader that is too slow, which resumes by its last id", () => {
     const world = new FeedWorld()
     world.fetchMax = 50
     const writer = new Writer()
@@ -403,14 +408,10 @@ describe("the end of a stream", () => {
         messagesOf(text(rest)).map(({ id }) => id),
         Array.from({ length: 100 - seen.length }, (_, n) => after + 1 + n)
       )
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(layerFeeds(world, 100, limits)),
-      Effect.timeout("20 seconds")
-    )
+    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world, 100, limits)), whileTimePasses)
   })
 
-  it.live("comes with the revocation of the key", () => {
+  it.effect("comes with the revocation of the key", () => {
     const world = new FeedWorld()
     const writer = new Writer()
     writer.start()
@@ -421,7 +422,7 @@ describe("the end of a stream", () => {
       const bytes = yield* feed.subscribe(subscription)
       yield* Deferred.succeed(world.revoked, undefined)
       assert.strictEqual(text(yield* Stream.runCollect(bytes)), "retry: 3000\n")
-    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
+    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), whileTimePasses)
   })
 })
 
@@ -441,7 +442,7 @@ describe("what is refused", () => {
     return world
   }
 
-  it.live(
+  it.effect(
     "is an execution that is not there, another tenant's, and a place beyond the head",
     () => {
       const world = started()
@@ -450,7 +451,7 @@ describe("what is refused", () => {
         assert.strictEqual(yield* failure({ tenantId: "globex" }), "ExecutionUnknown")
         assert.strictEqual(yield* failure({ after: 3 }), "ResumePointInvalid")
         assert.strictEqual(world.fetches.get(0), undefined)
-      }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
+      }).pipe(Effect.provide(layerFeeds(world)), whileTimePasses)
     }
   )
 
@@ -458,7 +459,7 @@ describe("what is refused", () => {
     const name = isEnded
       ? "is no execution whose many large spans have ended"
       : "is an execution whose running spans say more than may be kept"
-    it.live(name, () => {
+    it.effect(name, () => {
       const writer = new Writer()
       writer.start()
       const metadata = { text: "x".repeat(32_000) }
@@ -473,11 +474,11 @@ describe("what is refused", () => {
         if (!isEnded) return assert.strictEqual(yield* failure({}), "ExecutionTooLarge")
         const feed = yield* TraceFeed
         yield* Effect.scoped(feed.subscribe(subscription))
-      }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("30 seconds"))
+      }).pipe(Effect.provide(layerFeeds(world)), whileTimePasses)
     })
   }
 
-  it.live("is one stream too many, those of events counted too", () => {
+  it.effect("is one stream too many, those of events counted too", () => {
     const world = started()
     return Effect.gen(function* () {
       const feed = yield* TraceFeed
@@ -495,7 +496,7 @@ describe("what is refused", () => {
       yield* Effect.scoped(feed.subscribe(subscription))
       yield* Scope.close(traces, Exit.void)
       assert.strictEqual(yield* live.subscribers, 0)
-    }).pipe(Effect.provide(layerFeeds(world, 2)), Effect.timeout("10 seconds"))
+    }).pipe(Effect.provide(layerFeeds(world, 2)), whileTimePasses)
   })
 
   it.effect("is a stream whose start the store does not reach in time", () => {
@@ -510,14 +511,16 @@ describe("what is refused", () => {
     }).pipe(Effect.provide(layerFeeds(world)))
   })
 
-  it.live("leaves partitions alone that nobody follows", () => {
+  it.effect("leaves partitions alone that nobody follows", () => {
     const world = started()
     return Effect.gen(function* () {
       const feed = yield* TraceFeed
-      yield* Effect.sleep(10)
+      yield* TestClock.adjust("1 minute")
       assert.strictEqual(world.fetches.size, 0)
-      yield* feed.subscribe(subscription).pipe(Effect.andThen(Effect.sleep(10)), Effect.scoped)
+      yield* feed
+        .subscribe(subscription)
+        .pipe(Effect.andThen(TestClock.adjust("1 second")), Effect.scoped)
       assert.deepStrictEqual([...world.fetches.keys()], [1])
-    }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
+    }).pipe(Effect.provide(layerFeeds(world)))
   })
 })

@@ -5,7 +5,8 @@ import type { AddressInfo } from "node:net"
 import { createServer, type Server } from "node:net"
 import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect, Exit, Fiber, Layer, Logger, ManagedRuntime } from "effect"
+import { Clock, Duration, Effect, Exit, Fiber, Layer, Logger, ManagedRuntime } from "effect"
+import { TestClock } from "effect/testing"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { npmChromium } from "../../../src/adapters/chromium/NpmChromium.ts"
 import {
@@ -13,6 +14,7 @@ import {
   type PdfRendererSettings
 } from "../../../src/adapters/chromium/PdfRendererChromium.ts"
 import { type PdfDocument, PdfRenderer } from "../../../src/ports/PdfRenderer.ts"
+import { eventuallyAsync } from "../../support/Eventually.ts"
 import { readPdf } from "../../support/PdfReader.ts"
 
 const cacheFolder = join(homedir(), ".cache", "alk")
@@ -28,8 +30,13 @@ const documentOf = (body: string, changed: Partial<PdfDocument> = {}): PdfDocume
   ...changed
 })
 
-const runtimeOf = (changed: Partial<PdfRendererSettings> = {}) =>
-  ManagedRuntime.make(layerChromium({ path: undefined, cacheFolder, ...changed }))
+const runtimeOf = (
+  changed: Partial<PdfRendererSettings> = {},
+  around: Layer.Layer<never> = Layer.empty
+) =>
+  ManagedRuntime.make(
+    layerChromium({ path: undefined, cacheFolder, ...changed }).pipe(Layer.provideMerge(around))
+  )
 
 const render = (document: PdfDocument) => PdfRenderer.use((pdf) => pdf.render(document))
 
@@ -155,10 +162,18 @@ describe("PdfRenderer", () => {
     const fibers = [1, 2, 3].map(() =>
       runtime.runFork(render(documentOf(`<table>${rows}</table>`)))
     )
+    const killed = new Set<number>()
     for (let kills = 0; kills < 2; kills++) {
-      while (browserIds().length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
-      for (const pid of browserIds()) process.kill(pid, "SIGKILL")
-      await new Promise((resolve) => setTimeout(resolve, 200))
+      // The first one is killed before it can have printed anything, so there is a second one.
+      const pids = await eventuallyAsync(
+        "a browser runs that was not killed",
+        () => browserIds().filter((pid) => !killed.has(pid)),
+        (found) => found.length > 0
+      )
+      for (const pid of pids) {
+        killed.add(pid)
+        process.kill(pid, "SIGKILL")
+      }
     }
     const exits = await Promise.all(fibers.map((fiber) => Effect.runPromise(Fiber.await(fiber))))
     for (const exit of exits) {
@@ -181,26 +196,42 @@ describe("PdfRenderer", () => {
   })
 
   it("gives up a document that takes too long, and prints the next", async () => {
-    const hasty = runtimeOf({ documentMsMax: 1_500 })
-    const endless = "<table>" + "<tr><td>a<td>b<td>c<td>d</tr>".repeat(60_000) + "</table>"
-    const exit = await hasty.runPromiseExit(render(documentOf(endless)))
+    const documentMsMax = 600_000
+    // The time of the first document is over as soon as its browser has it; that of others is long.
+    const clock = Effect.runSync(Clock.clockWith(Effect.succeed))
+    let isOver = false
+    const hasty: Clock.Clock = Object.assign(Object.create(clock), {
+      sleep: (duration: Duration.Duration) => {
+        if (isOver || Duration.toMillis(duration) !== documentMsMax) return clock.sleep(duration)
+        isOver = true
+        return Effect.void
+      }
+    })
+    const rendering = runtimeOf({ documentMsMax }, Layer.succeed(Clock.Clock, hasty))
+    const long = "<table>" + "<tr><td>a<td>b<td>c<td>d</tr>".repeat(60_000) + "</table>"
+    const exit = await rendering.runPromiseExit(render(documentOf(long)))
     assert.include(JSON.stringify(exit), '"timeout"')
-    const next = await hasty.runPromise(render(documentOf("<p>next</p>")))
+    assert.include(JSON.stringify(exit), `not printed within ${documentMsMax / 1_000} s`)
+    const next = await rendering.runPromise(render(documentOf("<p>next</p>")))
     assert.include((await readPdf(next)).pages[0]!, "next")
-    await hasty.dispose()
+    await rendering.dispose()
   })
 
   it("starts no browser before the first document, renews and closes it", async () => {
     const before = browserIds()
     const own = () => browserIds().filter((pid) => !before.includes(pid))
-    const frugal = runtimeOf({ documentsPerBrowser: 1, idleMs: 50 })
+    const idleMs = 60_000
+    const frugal = runtimeOf({ documentsPerBrowser: 1, idleMs }, TestClock.layer())
     await frugal.runPromise(PdfRenderer)
     assert.deepStrictEqual(own(), [])
     await frugal.runPromise(render(documentOf("<p>one</p>")))
     const [first] = own()
+    assert.isDefined(first)
     await frugal.runPromise(render(documentOf("<p>two</p>")))
     assert.notInclude(own(), first)
-    while (own().length > 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    assert.lengthOf(own(), 1)
+    await frugal.runPromise(TestClock.adjust(idleMs))
+    await eventuallyAsync("the idle browser is closed", own, (pids) => pids.length === 0)
     await frugal.runPromise(render(documentOf("<p>three</p>")))
     await frugal.dispose()
     assert.deepStrictEqual(own(), [])

@@ -3,7 +3,10 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
-import { ChdbEngine } from "../../../src/adapters/clickhouse/client/ChdbEngine.ts"
+import {
+  ChdbEngine,
+  type InsertStatement
+} from "../../../src/adapters/clickhouse/client/ChdbEngine.ts"
 import { ClickHouseConnection } from "../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
 import { layerClickHouse } from "../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { layerStoredTopics } from "../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
@@ -19,9 +22,24 @@ storeContract("a store in this process", 200, (database) =>
   ClickHouseConnection.layerEmbedded({ database }).pipe(Layer.provide(engine))
 )
 
+/** Called when the engine is given rows. */
+let inserting = (): void => undefined
+
+const watched = Layer.effect(
+  ChdbEngine,
+  Effect.map(ChdbEngine, (own) => ({
+    ...own,
+    insert: (statement: InsertStatement) => {
+      const inserted = own.insert(statement)
+      inserting()
+      return inserted
+    }
+  }))
+).pipe(Layer.provide(engine))
+
 const store = Layer.mergeAll(layerClickHouse, layerStoredTopics).pipe(
   Layer.provide(ClickHouseConnection.layerEmbedded({ database: "alk" })),
-  Layer.provide(engine)
+  Layer.provide(watched)
 )
 
 layer(store, { excludeTestServices: true })("an insert in this process", (it) => {
@@ -31,9 +49,11 @@ layer(store, { excludeTestServices: true })("an insert in this process", (it) =>
       const { of } = yield* StoredTopics
       yield* migrate
       const rows = rowsOf(chainOf("given-up", 20_000))
-      const inserting = yield* Effect.forkChild(insertEvents(rows))
-      yield* Effect.sleep("5 millis")
-      yield* Fiber.interrupt(inserting)
+      const isBegun = Promise.withResolvers<void>()
+      inserting = isBegun.resolve
+      const insert = yield* Effect.forkChild(insertEvents(rows))
+      yield* Effect.promise(() => isBegun.promise)
+      yield* Fiber.interrupt(insert)
       assert.strictEqual(yield* of("events").highest(0), rows.length - 1)
     })
   )

@@ -1,4 +1,4 @@
-/** Temporary folders, helper processes and patience for the tests of the embedded parts. */
+/** Temporary folders and helper processes for the tests of the embedded parts. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -41,19 +41,4 @@ export const hold = async (file: string, args: ReadonlyArray<string>): Promise<H
     child.once("exit", (code) => reject(new Error(`${file} ended with ${code}`)))
   })
   return { child, pid: child.pid ?? 0, line }
-}
-
-const PATIENCE_MILLISECONDS = 30_000
-
-/** Waits until `condition` holds; fails, naming what was waited for, if it takes too long. */
-export const eventually = async (
-  what: string,
-  condition: () => boolean | Promise<boolean>,
-  milliseconds = PATIENCE_MILLISECONDS
-): Promise<void> => {
-  const deadline = Date.now() + milliseconds
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`still waiting: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
 }

@@ -1,7 +1,6 @@
 /** Programs that are measured: of this checkout or another, each with a data folder and tenants. */
 import { existsSync, rmSync } from "node:fs"
 import { join, resolve } from "node:path"
-import { freePort } from "../../support/FreePort.ts"
 import {
   ADMIN_TOKEN,
   type Checkout,
@@ -70,20 +69,18 @@ export class Program {
   readonly #subject: Subject
   readonly #options: ProgramOptions
   readonly #folder: string
-  readonly #kafkaPort: string
   readonly #apis = new Map<string, Api>()
   #agent = newAgent()
   #started: Started | undefined
 
-  private constructor(subject: Subject, options: ProgramOptions, kafkaPort: string) {
+  private constructor(subject: Subject, options: ProgramOptions) {
     this.#subject = subject
     this.#options = options
-    this.#kafkaPort = kafkaPort
     this.#folder = options.folder ?? freshFolder("bench")
   }
 
   static async start(subject: Subject, options: ProgramOptions): Promise<Program> {
-    const program = new Program(subject, options, String(await freePort()))
+    const program = new Program(subject, options)
     running.add(program)
     await program.start()
     return program
@@ -98,7 +95,6 @@ export class Program {
         ALK_DATA_DIR: this.#folder,
         ALK_SECRET: TEST_SECRET,
         ALK_ADMIN_TOKEN: ADMIN_TOKEN,
-        ALK_KAFKA_PORT: this.#kafkaPort,
         ALK_BOOTSTRAP_KEYS: keys.join(","),
         LOG_LEVEL: "warn",
         ...environment

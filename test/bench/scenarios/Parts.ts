@@ -84,7 +84,6 @@ export const parts: PlainScenario = {
       for (const subject of subjects) {
         const environment = {
           ALK_ROLES: "api,sequencer,projection,store",
-          ALK_STORE_PORT: "0",
           ALK_EMBEDDED_OPEN: "true"
         }
         const program = await Program.start(subject, { tenants: ["bench"], environment })

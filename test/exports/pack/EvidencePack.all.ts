@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Effect, Fiber, Stream } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { eventuallyAsync } from "../../support/Eventually.ts"
 import { hostileItems, TestChain } from "../support/Chains.ts"
 import { tracesOf } from "../support/PackCorpus.ts"
 import { PackEditor } from "../support/PackEditor.ts"
@@ -367,7 +368,7 @@ describe("making a pack", () => {
   it("stops when its reader goes away", async () => {
     const world = new PackWorld(new TestChain("acme", 20_000))
     const fiber = Effect.runFork(world.stream().pipe(Stream.runForEach(() => Effect.never)))
-    while (world.scans.begun === 0) await new Promise(setImmediate)
+    await eventuallyAsync("the store is read", () => world.scans.begun > 0)
     await Effect.runPromise(Fiber.interrupt(fiber))
     assert.strictEqual(world.scans.ended, world.scans.begun)
     const { chunks } = world.scans

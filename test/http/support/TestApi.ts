@@ -8,8 +8,9 @@ import {
   type IncomingHttpHeaders,
   type IncomingMessage
 } from "node:http"
-import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import type { Settings } from "../../../src/http/messages/ApiSettings.ts"
+import { OtlpGrpcListener } from "../../../src/http/otlp/OtlpGrpcListener.ts"
 import { layerServer } from "../../../src/http/Server.ts"
 import { HttpListener } from "../../../src/http/server/HttpListener.ts"
 import { assertConforms } from "../../support/Conformance.ts"
@@ -75,18 +76,22 @@ export class TestApi {
   readonly world: World
   readonly url: string
   readonly port: number
+  /** Where it takes OTLP over gRPC; undefined if it does not. */
+  readonly otlpGrpc: string | undefined
   readonly logs: ReadonlyArray<LogLine>
   readonly #scope: Scope.Closeable
 
   constructor(
     world: World,
-    listener: HttpListener["Service"],
+    built: Context.Context<HttpListener | OtlpGrpcListener>,
     logs: ReadonlyArray<LogLine>,
     scope: Scope.Closeable
   ) {
     this.world = world
-    this.port = listener.port
-    this.url = listener.url
+    const { port, url } = Context.get(built, HttpListener)
+    this.port = port
+    this.url = url
+    this.otlpGrpc = Context.get(built, OtlpGrpcListener).url
     this.logs = logs
     this.#scope = scope
   }
@@ -103,10 +108,11 @@ export class TestApi {
       Layer.provide(layerDoubles(world, changed)),
       Layer.provide(Logger.layer([loggerTo(logs)])),
       Layer.provide(Layer.succeed(References.MinimumLogLevel, "Debug")),
+      Layer.provide(Layer.succeed(Clock.Clock, world.clock)),
       Layer.provide(around)
     )
     const built = await Effect.runPromise(Layer.buildWithScope(layer, scope))
-    return new TestApi(world, Context.get(built, HttpListener), logs, scope)
+    return new TestApi(world, built, logs, scope)
   }
 
   stop(): Promise<void> {

@@ -16,13 +16,21 @@ import type { Command } from "../../../src/domain/records/Command.ts"
 import { toBatch } from "../../../src/domain/records/EventBatch.ts"
 import type { Progress } from "../../../src/domain/records/Progress.ts"
 import { currentTime } from "../../../src/domain/Timestamp.ts"
-import { EventLog } from "../../../src/ports/EventLog.ts"
+import type { EventLog } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
 import { prepareItem } from "../../../src/services/ingest/Prepare.ts"
 import { layerSignedCheckpoints } from "../../../src/verify/SignedCheckpoints.ts"
 import { layerVerifier, Verifier, type VerifyRequest } from "../../../src/verify/Verifier.ts"
 import { commandRecord, ingestCommand } from "../../support/Events.ts"
-import { append, freshPrefix, logLayer, readAll } from "../../support/Log.ts"
+import { eventually } from "../../support/Eventually.ts"
+import {
+  append,
+  decidedEnd,
+  freshPrefix,
+  logLayer,
+  readAll,
+  readAtLeast
+} from "../../support/Log.ts"
 import { TEST_SECRET } from "../../support/Program.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
 import { type Stores, storeLayer } from "../../support/Store.ts"
@@ -91,15 +99,17 @@ export const topicCheckpoints = textsOf("checkpoints").pipe(
   Effect.map((bodies) => bodies.map((body) => JSON.parse(body) as CheckpointRecord))
 )
 
-/** Look again until it holds; fails when it does not within 20 seconds. */
-export const eventually = <E, R>(holds: Effect.Effect<boolean, E, R>) =>
-  holds.pipe(Effect.repeat({ until: (yes) => yes }), Effect.timeout("20 seconds"))
-
-/** Run a sequencer until something holds. */
-export const sequenceUntil = <E, R>(holds: Effect.Effect<boolean, E, R>) =>
+/** Run a sequencer until something has come; what it fails with ends the waiting. */
+export const sequencing = <A, E, R>(awaited: Effect.Effect<A, E, R>) =>
   Effect.raceFirst(
     runSequencer(0, settings, () => Effect.void),
-    eventually(holds)
+    awaited
+  )
+
+/** A checkpoint of a tree of this size is in the topic. */
+export const signed = (size: number) =>
+  eventually(`a checkpoint of ${size} events`, topicCheckpoints, (made) =>
+    made.some(({ tree_size }) => tree_size === size)
   )
 
 /** Submit commands and run a sequencer until so many events stand in the topic. */
@@ -108,7 +118,7 @@ export const sequence = Effect.fnUntraced(function* (
   ...commands: ReadonlyArray<Command>
 ) {
   yield* submit(...commands)
-  yield* sequenceUntil(Effect.map(topicEvents, ({ length }) => length >= total))
+  yield* sequencing(readAtLeast("events", total))
   return yield* topicEvents
 })
 
@@ -131,21 +141,22 @@ const lastProgress = Effect.map(readAll("progress"), (records) => {
 export const project = Effect.fnUntraced(function* () {
   const before = (yield* lastProgress)?.offset ?? -1
   yield* projecting
-  const log = yield* EventLog
-  const topics = ["events", "checkpoints", "receipts"] as const
-  const ends = yield* log.ends(topics.map((topic) => ({ topic, partition: 0 })))
+  const [events, checkpoints, receipts] = [
+    yield* decidedEnd("events"),
+    yield* decidedEnd("checkpoints"),
+    yield* decidedEnd("receipts")
+  ]
   yield* eventually(
-    Effect.map(
-      lastProgress,
-      (progress) =>
-        progress !== undefined
-        // What an earlier projection has said of its view says nothing of this one's.
-        && progress.offset > before
-        && !progress.rebuilding
-        && progress.events_next >= ends[0]!
-        && progress.checkpoints_next >= ends[1]!
-        && progress.receipts_next >= ends[2]!
-    )
+    "the readers are told of the end of every topic",
+    lastProgress,
+    (progress) =>
+      progress !== undefined
+      // What an earlier projection has said of its view says nothing of this one's.
+      && progress.offset > before
+      && !progress.rebuilding
+      && progress.events_next >= events
+      && progress.checkpoints_next >= checkpoints
+      && progress.receipts_next >= receipts
   )
   return yield* listed
 }, Effect.scoped)

@@ -3,7 +3,7 @@
  * registry commands that are given to them.
  */
 import { assert } from "@effect/vitest"
-import { Context, Effect, Layer, Schedule } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { layerLogFollower, RegistryView } from "../../../src/actors/follower/LogFollower.ts"
 import { Receipts } from "../../../src/actors/follower/Receipts.ts"
 import { runProjection } from "../../../src/actors/projection/Projection.ts"
@@ -12,6 +12,7 @@ import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
 import type { Command } from "../../../src/domain/records/Command.ts"
 import type { ApiKey, RegistryOperation } from "../../../src/domain/registry/RegistryEntry.ts"
 import { commandRecord, ingestCommand } from "../../support/Events.ts"
+import { eventually } from "../../support/Eventually.ts"
 import { append } from "../../support/Log.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
 import { TENANT } from "./Evidence.ts"
@@ -48,13 +49,13 @@ export const registryCommand = (operation: RegistryOperation): Command => ({
 
 /** What became of a command; a view that is not shown yet is asked again. */
 export const finalState = (service: Service, tenantId: string, receiptId: string) =>
-  service.receipts
-    .state(tenantId, receiptId)
-    .pipe(
-      Effect.repeat({ until: ({ status }) => status !== "pending" }),
-      Effect.retry(Schedule.spaced("50 millis")),
-      Effect.timeout("20 seconds")
-    )
+  eventually(
+    `the receipt ${receiptId} is decided`,
+    service.receipts
+      .state(tenantId, receiptId)
+      .pipe(Effect.catch((error) => Effect.succeed({ status: "refused" as const, error }))),
+    ({ status }) => status !== "pending" && status !== "refused"
+  )
 
 /** A key is made and known; an event is written and listed; its receipt is final. */
 export const assertWorks = Effect.fnUntraced(function* (service: Service, id: string) {
@@ -65,7 +66,11 @@ export const assertWorks = Effect.fnUntraced(function* (service: Service, id: st
     commandRecord(registryCommand({ op: "create_key", key, tenant })),
     commandRecord(made)
   ])
-  yield* service.view.until((registry) => registry.keys.has(id)).pipe(Effect.timeout("20 seconds"))
+  yield* eventually(
+    `the key ${id} is known`,
+    Effect.sync(() => [...service.view.registry().keys.keys()]),
+    (ids) => ids.includes(id)
+  )
   assert.deepStrictEqual(service.view.registry().keyOfHash(key.hash), key)
   const state = yield* finalState(service, TENANT, made.receiptId)
   assert(state.status === "committed")

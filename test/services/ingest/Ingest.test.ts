@@ -25,6 +25,7 @@ import {
   receivedAtOf
 } from "../../../src/services/ingest/Ingest.ts"
 import { defaultPrepareLimits } from "../../../src/services/ingest/Prepare.ts"
+import { eventually } from "../../support/Eventually.ts"
 
 const SECRET = "a secret of the tests, 32 characters long"
 const BODY = Buffer.from("the body")
@@ -112,7 +113,12 @@ const start = Effect.fnUntraced(function* (stage: Stage, more: Partial<IngestReq
   const { ingest } = yield* Ingest
   const before = stage.commands.length
   const fiber = yield* Effect.forkChild(ingest(request(more)))
-  while (stage.commands.length === before) yield* Effect.yieldNow
+  yield* Effect.yieldNow
+  yield* eventually(
+    "the command is written",
+    Effect.sync(() => stage.commands),
+    ({ length }) => length > before
+  )
   yield* Effect.yieldNow
   return fiber
 })

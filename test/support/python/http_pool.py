@@ -1,8 +1,8 @@
 """A pool of httpx, as Python services have it: http_pool.py <mode> <url> <key>.
 
 Prints one JSON object. `errors`: how often each request got which answer. `life`: what became of every
-request of a pool from before the server listens until it has gone, and the ids of those that got no
-answer. `stream`: what httpx-sse hands out.
+request of a pool from before the server listens, which it says in a line of its own, until it has gone,
+and the ids of those that got no answer. `stream`: what httpx-sse hands out.
 `install`: nothing.
 """
 import collections
@@ -25,6 +25,9 @@ EVENT = {
 }
 MIB = 1_048_576
 THREADS = 8
+# Seconds that an answer may take, and that a server may be there: many times what they need.
+PATIENCE = 120
+LIFE = 240
 
 
 def pieces(size):
@@ -63,7 +66,7 @@ def named(request):
 def client():
     limits = httpx.Limits(max_connections=THREADS, max_keepalive_connections=THREADS)
     hooks = {"request": [named]}
-    return httpx.Client(base_url=url, limits=limits, timeout=30, event_hooks=hooks)
+    return httpx.Client(base_url=url, limits=limits, timeout=PATIENCE, event_hooks=hooks)
 
 
 def outcome(request, pool):
@@ -103,13 +106,14 @@ def errors():
 def life():
     counts = collections.Counter()
     lost = []
+    seen_down = threading.Event()
     seen_up = threading.Event()
     with client() as pool:
 
         def work(n):
             names = ["list", "write", "no key", "bad json"]
             turn = n
-            until = time.monotonic() + 60
+            until = time.monotonic() + LIFE
             while time.monotonic() < until:
                 name = names[turn % len(names)]
                 turn += 1
@@ -118,6 +122,9 @@ def life():
                 if status.startswith("ConnectError"):
                     # Nobody listens: not yet, or not any more.
                     counts["nobody listens"] += 1
+                    if not seen_down.is_set():
+                        seen_down.set()
+                        print("nobody listens", flush=True)
                     if seen_up.is_set():
                         return
                     time.sleep(0.005)
@@ -128,7 +135,6 @@ def life():
                 if status == "200":
                     seen_up.set()
 
-        print("begun", flush=True)
         threads(work)
     return {"counts": counts, "lost": lost}
 

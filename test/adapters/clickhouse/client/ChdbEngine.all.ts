@@ -15,6 +15,8 @@ import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client
 import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { migrationsFolder } from "../../../../src/adapters/clickhouse/Migrations.ts"
 import { EventStore } from "../../../../src/ports/EventStore.ts"
+import { eventually } from "../../../support/Eventually.ts"
+import { endless, killed, RUNNING } from "../support/Endless.ts"
 import { type Said, startStore, temporaryFolder } from "../support/StoreProcesses.ts"
 
 const inserting = fileURLToPath(new URL("../support/InsertingProcess.ts", import.meta.url))
@@ -46,6 +48,14 @@ const refusal = (folder: string) =>
     assert.notInclude(said.message, "\n")
     return said
   })
+
+/** What the engine answers, or why it does not. */
+const askOf =
+  (engine: ChdbEngine["Service"]) =>
+  (sql: string, settings = {}): Effect.Effect<string> =>
+    Effect.promise(() =>
+      engine.run({ sql, settings }).then(({ bytes }) => bytes.toString(), String)
+    )
 
 describe("opening the embedded engine", () => {
   it.live("is not loaded for a ClickHouse server", () =>
@@ -173,41 +183,34 @@ describe("opening the embedded engine", () => {
 
   it.live("answers short questions while a long one runs", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      const engine = yield* ChdbEngine.open(folder)
-      const order: Array<string> = []
-      const ask = (name: string, sql: string) =>
-        engine.run({ sql, parameters: new Map([["x", "1"]]) }).then(() => order.push(name))
-      const long = ask("long", "SELECT sleep(1), {x:UInt8}")
-      yield* Effect.promise(() => Promise.all([long, ask("short", "SELECT {x:UInt8}")]))
-      assert.deepStrictEqual(order, ["short", "long"])
+      const engine = yield* ChdbEngine.open(yield* temporaryFolder)
+      const ask = askOf(engine)
+      const long = yield* Effect.forkChild(ask(endless("long")))
+      // Its answer names what runs besides it.
+      yield* eventually("the long one runs", ask(RUNNING), (running) => running === "long\n")
+      const short = { sql: "SELECT {x:UInt8} FORMAT TSV", parameters: new Map([["x", "1"]]) }
+      const answer = yield* Effect.promise(() => engine.run(short))
+      assert.strictEqual(answer.bytes.toString(), "1\n")
+      yield* ask(killed("long"))
+      assert.include(yield* Fiber.join(long), "QUERY_WAS_CANCELLED")
     })
   )
 
   it.live("answers short questions at once while any number of bulk reads wait", () =>
     Effect.gen(function* () {
       const engine = yield* ChdbEngine.open(yield* temporaryFolder)
-      const order: Array<string> = []
-      const ask = (name: string, sql: string, settings = {}) =>
-        Effect.promise(async () => {
-          await engine.run({ sql, settings })
-          order.push(name)
-        })
-      const bulk = yield* Effect.forkChild(
-        Effect.forEach(
-          ["first", "second", "third"],
-          (name) => ask(name, "SELECT sleep(1)", { priority: "10" }),
-          { concurrency: "unbounded" }
-        )
+      const ask = askOf(engine)
+      const names = ["first", "second", "third"]
+      const bulk = yield* Effect.forEach(names, (name) =>
+        Effect.forkChild(ask(endless(name), { priority: "10" }), { startImmediately: true })
       )
-      yield* Effect.sleep(100)
-      yield* ask("short", "SELECT 1")
-      yield* ask("shorter", "SELECT 1")
-      yield* Fiber.join(bulk)
-      const at = (name: string) => order.indexOf(name)
-      assert.isBelow(at("shorter"), at("second"), order.join(" "))
-      assert.isBelow(at("first"), at("second"))
-      assert.isBelow(at("second"), at("third"))
+      for (const [index, name] of names.entries()) {
+        // One of them runs, in their order; the question waits for none.
+        yield* eventually(`${name} runs alone`, ask(RUNNING), (running) => running === `${name}\n`)
+        assert.strictEqual(yield* ask("SELECT 1 FORMAT TSV"), "1\n")
+        yield* ask(killed(name))
+        assert.include(yield* Fiber.join(bulk[index]!), "QUERY_WAS_CANCELLED")
+      }
     })
   )
 

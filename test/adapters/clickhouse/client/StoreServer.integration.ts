@@ -10,9 +10,14 @@ import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted } from "effect"
-import { ChdbEngine } from "../../../../src/adapters/clickhouse/client/ChdbEngine.ts"
+import { Context, Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
+import {
+  ChdbEngine,
+  type Statement
+} from "../../../../src/adapters/clickhouse/client/ChdbEngine.ts"
 import { StoreServer } from "../../../../src/adapters/clickhouse/client/StoreServer.ts"
+import { eventually } from "../../../support/Eventually.ts"
+import { endless, found, killed, RUNNING } from "../support/Endless.ts"
 import { temporaryFolder } from "../support/StoreProcesses.ts"
 
 const silent = { level: ClickHouseLogLevel.OFF }
@@ -248,22 +253,6 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
       assert.isTrue(yield* isRefused("SELECT 1; SELECT 2"))
     })
   )
-
-  it.effect("forgets a statement that waits when its client is gone", () =>
-    Effect.gen(function* () {
-      const { port } = yield* StoreServer
-      const slow = () => ask("/", { body: "SELECT sleep(1), rand() FORMAT Null" })
-      const busy = Effect.all([slow(), slow()], { concurrency: 2 })
-      const leaves = Effect.promise(async () => {
-        const request = http.request({ port, method: "POST", agent: false })
-        request.on("error", () => {})
-        request.end("CREATE DATABASE left_behind")
-        request.destroy()
-      })
-      yield* Effect.all([busy, leaves], { concurrency: 2 })
-      assert.strictEqual((yield* ask("/", { body: "SELECT 1 FORMAT TSV" })).body, "1\n")
-    })
-  )
 })
 
 describe("the store's server", () => {
@@ -301,25 +290,81 @@ describe("the store's server", () => {
     })
   )
 
+  it.live("forgets a statement that waits when its client is gone", () =>
+    Effect.gen(function* () {
+      const asked: Array<{ readonly sql: string; readonly outcome: Promise<unknown> }> = []
+      const watched = Layer.effect(
+        ChdbEngine,
+        Effect.map(ChdbEngine, (own) => ({
+          ...own,
+          run: (statement: Statement) => {
+            const answer = own.run(statement)
+            asked.push({ sql: statement.sql, outcome: answer.then(() => "answered", String) })
+            return answer
+          }
+        }))
+      ).pipe(Layer.provide(engine))
+      const server = StoreServer.layer({ port: 0 }).pipe(Layer.provide(watched))
+      const { port, url } = Context.get(yield* Layer.build(server), StoreServer)
+      const ask = (body: string) => Effect.promise(() => send(`${url}/`, { body }))
+      const whenAsked = (sql: string) =>
+        eventually(
+          `the server is asked ${sql}`,
+          Effect.sync(() => asked),
+          (all) => all.some((one) => one.sql === sql)
+        )
+      const names = ["first", "second"]
+      const busy = yield* Effect.forEach(names, (name) => Effect.forkChild(ask(endless(name))))
+      for (const name of names) {
+        yield* eventually(`${name} runs`, ask(found(name)), ({ body }) => body !== "")
+      }
+      const leaving = http.request({ port, method: "POST", agent: false })
+      leaving.on("error", () => {})
+      leaving.end(endless("left"))
+      yield* whenAsked(endless("left"))
+      leaving.destroy()
+      const { outcome } = asked.find(({ sql }) => sql === endless("left"))!
+      assert.include(
+        yield* eventually(
+          "it is forgotten",
+          Effect.promise(() => outcome)
+        ),
+        "the client is gone"
+      )
+      // It was the next: whoever comes behind it gets the place, and nothing is left of it.
+      const next = yield* Effect.forkChild(ask("SELECT 1 FORMAT TSV"))
+      yield* whenAsked("SELECT 1 FORMAT TSV")
+      for (const name of names) yield* ask(killed(name))
+      assert.strictEqual((yield* Fiber.join(next)).body, "1\n")
+      for (const fiber of busy) assert.include((yield* Fiber.join(fiber)).body, "CANCELLED")
+      assert.strictEqual((yield* ask(found("left"))).body, "")
+    })
+  )
+
   it.live("finishes what it was asked before it ends, and then listens no more", () =>
     Effect.gen(function* () {
-      const { answer, url } = yield* Effect.scoped(
-        Effect.gen(function* () {
-          const server = StoreServer.layer({ port: 0 }).pipe(Layer.provide(engine))
-          const { url } = Context.get(yield* Layer.build(server), StoreServer)
-          const client = createClient({ url, log: silent })
-          const question = { query: "SELECT sleep(1), 'done' FORMAT TSV" }
-          const answer = client.exec(question).then(({ stream }) => text(stream))
-          yield* Effect.sleep("300 millis")
-          return { answer, url }
-        })
+      const server = StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine))
+      const scope = yield* Scope.make()
+      const context = yield* Layer.buildWithScope(server, scope)
+      const { url } = Context.get(context, StoreServer)
+      const { run } = Context.get(context, ChdbEngine)
+      const ask = (sql: string) => Effect.promise(() => run({ sql }))
+      const answer = send(`${url}/`, { body: endless("asked") })
+      yield* eventually("it runs", ask(RUNNING), ({ bytes }) => bytes.toString() === "asked\n")
+      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+      const late = Effect.promise(() =>
+        send(`${url}/ping`, {}).then(
+          () => "answered",
+          (cause) => cause.code as string
+        )
       )
-      assert.include(yield* Effect.promise(() => answer), "done")
-      const late = send(`${url}/ping`, {}).then(
-        () => "answered",
-        (cause) => cause.code as string
-      )
-      assert.strictEqual(yield* Effect.promise(() => late), "ECONNREFUSED")
+      yield* eventually("nobody listens", late, (said) => said === "ECONNREFUSED")
+      // It runs still, and is answered as it ends.
+      assert.strictEqual((yield* ask(RUNNING)).bytes.toString(), "asked\n")
+      yield* ask(killed("asked"))
+      const { headers } = yield* Effect.promise(() => answer)
+      assert.strictEqual(headers["x-clickhouse-exception-code"], "394")
+      yield* Fiber.join(closing)
     })
   )
 })

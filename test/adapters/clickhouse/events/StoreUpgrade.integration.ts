@@ -5,13 +5,14 @@
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer, Schedule, Stream } from "effect"
+import { Effect, Fiber, Layer, Stream } from "effect"
 import { ChdbEngine } from "../../../../src/adapters/clickhouse/client/ChdbEngine.ts"
 import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
 import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { migrate, migrationsFolder } from "../../../../src/adapters/clickhouse/Migrations.ts"
 import { emptyFilter } from "../../../../src/domain/events/EventFilter.ts"
 import { EventStore } from "../../../../src/ports/EventStore.ts"
+import { eventually } from "../../../support/Eventually.ts"
 import { Chain, erasedForm, type Fields } from "../../../verify/support/Chains.ts"
 import { temporaryFolder } from "../support/StoreProcesses.ts"
 
@@ -64,8 +65,7 @@ const connection = ClickHouseConnection.layerEmbedded({ database }).pipe(
 )
 
 layer(layerClickHouse.pipe(Layer.provideMerge(connection)), {
-  excludeTestServices: true,
-  timeout: "60 seconds"
+  excludeTestServices: true
 })("a store of an earlier version", (it) => {
   it.effect("gives the same answers before and after its rows are rewritten", () =>
     Effect.gen(function* () {
@@ -110,13 +110,10 @@ layer(layerClickHouse.pipe(Layer.provideMerge(connection)), {
       yield* command(`SYSTEM STOP MERGES ${database}.events`)
       const rewriting = yield* Effect.forkChild(store.upgrade)
       const waiting = `SELECT count() FROM system.mutations WHERE database = '${database}'`
-      yield* ask(
-        `${waiting} AND table = 'events' AND NOT is_done AND command LIKE '%actor_email%'`
-      ).pipe(
-        Effect.repeat({
-          until: (count) => Number(count) > 0,
-          schedule: Schedule.spaced("50 millis")
-        })
+      yield* eventually(
+        "the rewriting waits for merges",
+        ask(`${waiting} AND table = 'events' AND NOT is_done AND command LIKE '%actor_email%'`),
+        (count) => Number(count) > 0
       )
       yield* store.eraseDetails("acme", [{ sequenceNumber: 12, erasedAt: ERASED_AT }])
       bodies[11] = erasedForm(bodies[11]!, ERASED_AT)

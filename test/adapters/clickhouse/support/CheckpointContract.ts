@@ -116,7 +116,7 @@ export const checkpointContract = (
     Layer.provideMerge(connection)
   )
 
-  layer(migrated, { excludeTestServices: true, timeout: 120_000 })(name, (it) => {
+  layer(migrated, { excludeTestServices: true })(name, (it) => {
     it.effect("finds checkpoints by the size of their tree", () =>
       Effect.gen(function* () {
         const store = yield* CheckpointStore

@@ -145,7 +145,7 @@ export const storeContract = <E>(
     Layer.provideMerge(Layer.mergeAll(layerClickHouse, layerStoredTopics)),
     Layer.provideMerge(connection(database))
   )
-  layer(stores, { excludeTestServices: true, timeout: "60 seconds" })(name, (it) => {
+  layer(stores, { excludeTestServices: true })(name, (it) => {
     it.effect("gives back every byte, on every way out", () =>
       Effect.gen(function* () {
         const lows = [0x21, 0xa9, 0x3b1, 0xfff, 0xfffd]

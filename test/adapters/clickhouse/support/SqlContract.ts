@@ -103,7 +103,7 @@ export const sqlContract = (
   connection: (database: string) => Layer.Layer<ClickHouseConnection, unknown>
 ): void => {
   const stores = layerStores.pipe(Layer.provideMerge(connection(database)))
-  layer(stores, { excludeTestServices: true, timeout: 120_000 })(what, (it) => {
+  layer(stores, { excludeTestServices: true })(what, (it) => {
     let tenants = 0
     const newTenant = () => `sql-${tenants++}`
 

@@ -407,7 +407,7 @@ export const traceStoreContract = <E>(
     Layer.provideMerge(Layer.mergeAll(layerTraceStore, layerStoredTopics)),
     Layer.provideMerge(connection(database))
   )
-  layer(stores, { excludeTestServices: true, timeout: "60 seconds" })(name, (it) => {
+  layer(stores, { excludeTestServices: true })(name, (it) => {
     it.effect("gives a graph metadata in chunks of bounded size, until it has enough", () =>
       Effect.gen(function* () {
         const store = yield* TraceStore

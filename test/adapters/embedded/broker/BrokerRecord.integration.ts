@@ -10,7 +10,8 @@ import {
   writeRecord
 } from "../../../../src/adapters/embedded/broker/BrokerRecord.ts"
 import { identityOf, ProcessIdentity } from "../../../../src/adapters/embedded/ProcessIdentity.ts"
-import { eventually, temporaryFolder } from "../fixtures.ts"
+import { eventually } from "../../../support/Eventually.ts"
+import { temporaryFolder } from "../fixtures.ts"
 
 const LOOP = "while :; do sleep 0.1; done"
 
@@ -97,7 +98,10 @@ describe("endProcess", () => {
     Effect.gen(function* () {
       const ready = join(temporaryFolder(), "ready")
       const stubborn = processOf(`trap '' TERM; : > "$1"; ${LOOP}`, ready)
-      yield* Effect.promise(() => eventually("the trap is set", () => fs.existsSync(ready)))
+      yield* eventually(
+        "the trap is set",
+        Effect.sync(() => fs.existsSync(ready))
+      )
       yield* endProcess(stubborn, 1)
       assert.isFalse(runs(stubborn))
     })

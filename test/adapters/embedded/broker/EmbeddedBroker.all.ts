@@ -15,9 +15,10 @@ import {
 } from "../../../../src/adapters/embedded/broker/EmbeddedBroker.ts"
 import { kafkaJars } from "../../../../src/adapters/embedded/broker/KafkaJars.ts"
 import { DataFolder } from "../../../../src/adapters/embedded/DataFolder.ts"
-import { anyFreePort } from "../../../../src/adapters/embedded/FreePort.ts"
 import { identityOf } from "../../../../src/adapters/embedded/ProcessIdentity.ts"
-import { cacheDir, eventually, type Held, hold, temporaryFolder } from "../fixtures.ts"
+import { eventually, eventuallyAsync } from "../../../support/Eventually.ts"
+import { freePort } from "../../../support/FreePort.ts"
+import { cacheDir, type Held, hold, temporaryFolder } from "../fixtures.ts"
 
 // The broker unpacks a native library to read it, which depends on how it was started.
 CompressionCodecs[CompressionTypes.ZSTD] = () => ({
@@ -110,7 +111,11 @@ const consume = async (bootstrap: string, count: number): Promise<ReadonlyArray<
       values.push(String(message.value))
     }
   })
-  await eventually(`${count} records`, () => values.length >= count)
+  await eventuallyAsync(
+    `${count} records are read`,
+    () => values,
+    ({ length }) => length >= count
+  )
   await consumer.disconnect()
   return values
 }
@@ -183,9 +188,7 @@ describe("EmbeddedBroker", () => {
       yield* Effect.promise(() => produce(bootstrap, "before the kill"))
       process.kill(first, "SIGKILL")
       const becomes = (tag: BrokerState["_tag"]) =>
-        Effect.promise(() =>
-          eventually(tag, async () => (await Effect.runPromise(state))._tag === tag)
-        )
+        eventually(`the broker is ${tag}`, state, (now) => now._tag === tag)
       yield* becomes("Restarting")
       yield* becomes("Ready")
       const second = yield* readyPid
@@ -209,7 +212,7 @@ describe("EmbeddedBroker", () => {
   it.live("takes the next free port, and keeps its data from one start to the next", () =>
     Effect.gen(function* () {
       const dataFolder = temporaryFolder()
-      const wanted = yield* anyFreePort
+      const wanted = yield* Effect.promise(freePort)
       const metaPath = join(dataFolder, "kafka", "data", "meta.properties")
       const meta = () => fs.readFileSync(metaPath, "utf8")
       const formatted = yield* Effect.gen(function* () {
@@ -238,8 +241,11 @@ describe("EmbeddedBroker", () => {
       const held = await holdBroker(temporaryFolder())
       const guards = guardsOf(held.brokerPid)
       await killGroup(held)
-      await eventually("the broker is gone", () => !runs(held.brokerPid), 15_000)
-      await eventually("its guards are gone", () => !guards.some(runs), 15_000)
+      await eventuallyAsync(
+        "the broker and its guards are gone",
+        () => [held.brokerPid, ...guards].filter(runs),
+        ({ length }) => length === 0
+      )
     })
   )
 
@@ -271,7 +277,10 @@ describe("EmbeddedBroker", () => {
       const dataFolder = temporaryFolder()
       const record = join(dataFolder, "kafka", "broker.json")
       const fiber = yield* Effect.forkChild(Effect.scoped(Layer.build(brokerLayer(dataFolder, 0))))
-      yield* Effect.promise(() => eventually("the broker runs", () => fs.existsSync(record)))
+      yield* eventually(
+        "the broker runs",
+        Effect.sync(() => fs.existsSync(record))
+      )
       const { pid } = JSON.parse(fs.readFileSync(record, "utf8")).process
       yield* Fiber.interrupt(fiber)
       assert.isFalse(runs(pid))

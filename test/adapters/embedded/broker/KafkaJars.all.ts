@@ -5,7 +5,8 @@ import { Effect, Fiber } from "effect"
 import { afterEach, vi } from "vitest"
 import { kafkaJars } from "../../../../src/adapters/embedded/broker/KafkaJars.ts"
 import { identityOf } from "../../../../src/adapters/embedded/ProcessIdentity.ts"
-import { eventually, temporaryFolder } from "../fixtures.ts"
+import { eventually } from "../../../support/Eventually.ts"
+import { temporaryFolder } from "../fixtures.ts"
 
 const quiet = () => undefined
 
@@ -99,9 +100,13 @@ describe("kafkaJars", () => {
   it.live("leaves nothing behind when it is stopped", () =>
     Effect.gen(function* () {
       const cache = temporaryFolder()
-      const maven = join(onPath("mvn", 'echo $$ > "${0%/*}/pid"; exec sleep 60'), "pid")
+      const maven = join(onPath("mvn", 'echo $$ > "${0%/*}/pid"; exec sleep 600'), "pid")
       const fiber = yield* Effect.forkChild(kafkaJars(cache, quiet))
-      yield* Effect.promise(() => eventually("Maven runs", () => fs.existsSync(maven)))
+      yield* eventually(
+        "Maven runs, and has said who it is",
+        Effect.sync(() => (fs.existsSync(maven) ? fs.readFileSync(maven, "utf8") : "")),
+        (text) => text.endsWith("\n")
+      )
       yield* Fiber.interrupt(fiber)
       assert.isUndefined(identityOf(processIdIn(maven)))
       assert.deepStrictEqual(fs.readdirSync(cache), [])

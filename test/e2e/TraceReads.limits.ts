@@ -3,7 +3,6 @@ import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
-import { freePort } from "../support/FreePort.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 import { fillSpan, openSpan, readLines, readPages, watched } from "../support/TraceLoad.ts"
 
@@ -21,7 +20,6 @@ let client: Client
 beforeAll(async () => {
   running = await start({
     ALK_DATA_DIR: join(folder, "data"),
-    ALK_KAFKA_PORT: String(await freePort()),
     ALK_BOOTSTRAP_KEYS: `${testKey("traces")}=traces:read+write`
   })
   client = new Client(running.url, testKey("traces"))

@@ -1,0 +1,68 @@
+/** More of the pages of executions as people use them: other looks, and what is large. */
+import { assert, describe, it } from "vitest"
+import { LONG, MANY, runsWorld } from "./RunsWorld.ts"
+
+const { begin, itIsUsable, itShowsWhatFailed, rowsIn, world } = runsWorld()
+const { assertQuiet } = world
+
+describe("the list of executions", () => {
+  itIsUsable([
+    [1_440, true],
+    [375, false]
+  ])
+})
+
+describe("an execution", () => {
+  itShowsWhatFailed([
+    [1_440, true],
+    [768, false],
+    [375, false]
+  ])
+
+  it("is gathered by name where it is large", async () => {
+    const page = await begin("/executions/large?view=graph")
+    await page.getByRole("heading", { name: "Too many nodes to draw" }).waitFor()
+    await page.goto(`${world.running.url}/executions/loop?view=graph`)
+    const graph = page.getByRole("group", { name: "Graph of the execution" })
+    await graph.getByRole("button", { name: "search 100 times" }).waitFor()
+    assert.strictEqual(await graph.getByRole("button").count(), 3)
+    await graph.locator(".note").getByText("100 times").first().waitFor()
+    await world.visit.picture("execution-gathered")
+    await page.getByRole("checkbox", { name: "gathered by name" }).uncheck()
+    await graph.getByRole("button").nth(200).waitFor()
+    assert.strictEqual(await graph.getByRole("button").count(), 201)
+    assertQuiet()
+  })
+
+  it("has few rows in the document, however many spans", async () => {
+    const page = await begin("/executions/large")
+    await page.getByText("2,501 spans").waitFor()
+    const scroller = page.locator(".span-rows")
+    await scroller.evaluate((element) => (element.scrollTop = element.scrollHeight))
+    await page.getByRole("button", { name: `TOOL_CALL page ${MANY - 1}` }).waitFor()
+    assert.isBelow(await page.locator(".span-row").count(), 80)
+    assertQuiet()
+  })
+
+  it("gives a long prompt as it is asked for", async () => {
+    const page = await begin("/executions?model=mock*")
+    await rowsIn().first().getByRole("link").click()
+    await page
+      .getByRole("button", { name: /LLM_CALL ai.generateText/ })
+      .first()
+      .click()
+    await page
+      .getByRole("button", { name: /^Load all/ })
+      .first()
+      .click()
+    await page
+      .getByRole("button", { name: /^Show all 2\d\d,\d{3} characters/ })
+      .first()
+      .click()
+    const shown = await page
+      .locator(".drawer .text")
+      .evaluateAll((texts) => Math.max(...texts.map((text) => text.textContent?.length ?? 0)))
+    assert.isAbove(shown, LONG.length)
+    assertQuiet()
+  })
+})

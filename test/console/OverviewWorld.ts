@@ -1,0 +1,58 @@
+/**
+ * The console over a tenant of a few events, some of them failures, and an agent that runs: what
+ * the files of the overview share.
+ */
+import { assert, it } from "vitest"
+import { Client } from "../support/Client.ts"
+import { testKey } from "../support/Program.ts"
+import { coloursOf, type Look } from "./ConsoleBrowser.ts"
+import { type ConsoleWorld, consoleWorld } from "./ConsoleWorld.ts"
+
+/** Of the same tenant. */
+export const [key, reader] = [testKey("console"), testKey("reader")]
+const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
+const event = (n: number, outcome: string) => ({
+  actor: { id: n === 3 ? HOSTILE : `user_${n}`, type: "human" },
+  action: "document.read",
+  resource: { id: `doc-${n}`, type: "document" },
+  outcome
+})
+
+/** `otherKeys` are those of other tenants, as `ALK_BOOTSTRAP_KEYS` has them. */
+export const overviewWorld = (otherKeys: string): ConsoleWorld => {
+  const keys = `${key}=acme:read+write,${reader}=acme:read,${otherKeys}`
+  return consoleWorld("console", keys, async ({ url }) => {
+    const client = new Client(url, key)
+    const outcomes = ["success", "failure", "success", "error", "success", "failure"]
+    const events = outcomes.map((outcome, n) => event(n, outcome))
+    const sent = await client.call("/v1/events/batch?sync=true", { body: { events } })
+    assert.strictEqual(sent.status, 200, sent.text)
+    const agent = await client.call("/api/v1/executions", { body: { agent_id: "invoice-triage" } })
+    assert.strictEqual(agent.status, 201, agent.text)
+  })
+}
+
+/** A test for each look. */
+export const itShowsTheOverview = (world: ConsoleWorld, looks: ReadonlyArray<Look>): void => {
+  for (const [width, isDark] of looks) {
+    const colours = coloursOf(isDark)
+    it(`shows the verdict, failures and running agents: ${width} px, ${colours}`, async () => {
+      await world.open("/", { width, isDark })
+      await world.visit.signIn(reader)
+      const { page } = world.visit
+      await page.getByText("verified #1 to #6").waitFor()
+      await page.getByText("6 events, 2 failures, 1 error").waitFor()
+      const rows = page.getByRole("region", { name: "Last failures and errors" }).getByRole("row")
+      await rows.nth(3).waitFor()
+      assert.strictEqual(await rows.count(), 4)
+      await page.getByText("invoice-triage").waitFor()
+      // What clients send is text, whatever it looks like.
+      await page.getByText("<img src=x", { exact: false }).first().waitFor()
+      assert.strictEqual(await page.title(), "alk")
+      assert.deepStrictEqual(await world.visit.faults(), [])
+      assert.isFalse(await world.visit.overflows())
+      await world.visit.picture(`overview-${width}-${colours}`)
+      world.assertQuiet()
+    })
+  }
+}
