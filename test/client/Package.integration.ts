@@ -20,6 +20,9 @@ import { promisify } from "node:util"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { startChromium } from "../console/ConsoleBrowser.ts"
 
+/** Milliseconds; many times what a page needs on a busy machine. */
+const PAGE_MS = 120_000
+
 const run = promisify(execFile)
 const folder = mkdtempSync(join(tmpdir(), "alk-package-"))
 const installed = join(folder, "node_modules", "alk")
@@ -161,6 +164,9 @@ describe("the package", () => {
       'import { createClient } from "alk/client"\n'
         + 'const client = createClient({ url: "http://127.0.0.1:1", key: "k" })\n'
         + 'client.log({ actor: { id: "a", type: "human" }, action: "a.b", resource: { id: "r", type: "t" } })\n'
+        // What can't be reached has to have been asked once.
+        + "const pause = () => new Promise((resolve) => setTimeout(resolve, 10))\n"
+        + "while (client.counters.events.retries === 0) await pause()\n"
         + "await client.close({ timeoutMs: 300 }).catch(({ waiting }) => console.log(waiting.total))\n"
     )
     const { stderr, stdout } = await run(oldestNode().path, [program], { cwd: folder })
@@ -173,6 +179,7 @@ describe("the package", () => {
     const browser = await startChromium()
     try {
       const opened = await browser.newPage()
+      opened.setDefaultTimeout(PAGE_MS)
       const errors: Array<string> = []
       opened.on("pageerror", (error) => errors.push(error.message))
       await opened.goto(url)

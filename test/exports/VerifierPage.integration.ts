@@ -12,6 +12,9 @@ import { PackEditor } from "./support/PackEditor.ts"
 import { otherSigner, PackWorld, signer } from "./support/PackWorld.ts"
 import { VerifierPage } from "./support/VerifierPage.ts"
 
+/** Milliseconds; many times what a check needs on a busy machine. */
+const CHANGED_MS = 120_000
+
 const asset = (name: string): string =>
   packAssets()
     .find((found) => found.name === name)!
@@ -254,7 +257,10 @@ describe("the page", () => {
       assert.strictEqual((await page.check(path)).verdict, "consistent")
       writeFileSync(path, Buffer.concat([zip, Buffer.from("more")]))
       await page.page.click("#again")
-      await page.page.waitForSelector("html[data-verdict=unreadable]", { state: "attached" })
+      await page.page.waitForSelector("html[data-verdict=unreadable]", {
+        state: "attached",
+        timeout: CHANGED_MS
+      })
       assert.include((await page.page.textContent(".verdict"))!, "choose it again")
       assert.strictEqual((await page.check(file("changing.zip", zip))).verdict, "consistent")
       const kept = [file("kept.txt", Buffer.from("no note"))]

@@ -4,6 +4,9 @@ import { type Browser, chromium } from "playwright-core"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { TestApi } from "./support/TestApi.ts"
 
+/** Milliseconds; many times what a page needs on a busy machine. */
+const PAGE_MS = 120_000
+
 /** The configured browser, one that is installed, or the one that npm brings. */
 const launch = async (): Promise<Browser> => {
   const { CHROMIUM_PATH } = process.env
@@ -35,6 +38,7 @@ describe("the reference page", () => {
 
   it("shows every operation and makes no request to anywhere else", async () => {
     const page = await browser.newPage()
+    page.setDefaultTimeout(PAGE_MS)
     const asked: Array<string> = []
     const errors: Array<string> = []
     await page.route("**/*", (route) => {

@@ -10,20 +10,20 @@ import { eventuallyAsync } from "./Eventually.ts"
 /** Milliseconds between two connections. */
 const EVERY_MS = 10
 
+/** Its place among all that the probe has seen, and the milliseconds of its clock. */
+interface Moment {
+  readonly place: number
+  readonly at: number
+}
+
 interface Asked {
   readonly path: string
-  /** Place among all that the probe has seen; milliseconds of its clock. */
   readonly asked: Moment
   /** Its first byte; undefined: none came. */
   answered: Moment | undefined
   /** The end of the connection; undefined: it is open. */
   over: Moment | undefined
   status: number
-}
-
-interface Moment {
-  readonly place: number
-  readonly at: number
 }
 
 /** What whoever is let in may wait, in milliseconds. */

@@ -17,11 +17,12 @@ import {
   verifyInclusion
 } from "../../../src/domain/chain/MerkleTree.ts"
 import { askIndependentTree } from "../../support/IndependentTree.ts"
+import { SEED } from "../../support/Seed.ts"
 
 const LEAVES_MAX = 700
 
-const eventHashes = (seed: number, count: number) =>
-  Array.from({ length: count }, (_, index) => hash("sha256", `${seed} ${index}`, "hex"))
+const eventHashes = (count: number) =>
+  Array.from({ length: count }, (_, index) => hash("sha256", `${SEED} ${index}`, "hex"))
 
 const frontierOf = (hashes: ReadonlyArray<string>): Frontier => {
   const frontier = Frontier.empty()
@@ -40,8 +41,6 @@ const nodesOf = (hashes: ReadonlyArray<string>): NodeSource => {
 
 const hexOf = (hashes: ReadonlyArray<Buffer>) => hashes.map((one) => one.toString("hex"))
 
-const seed = Math.floor(Math.random() * 2 ** 31)
-
 /** Size, then two numbers within it. */
 const places = fc
   .integer({ min: 1, max: LEAVES_MAX })
@@ -54,13 +53,13 @@ const places = fc
   )
 
 describe("a Merkle tree", () => {
-  const hashes = eventHashes(seed, LEAVES_MAX)
+  const hashes = eventHashes(LEAVES_MAX)
   const node = nodesOf(hashes)
   const rootOf = (size: number) => frontierOf(hashes.slice(0, size)).root()
 
   it("has the roots and proofs that RFC 9162 defines, whatever its size", () => {
     const powers = [1, 2, 3, 4, 5, 7, 8, 9, 255, 256, 257, 511, 512, 513]
-    const sampled = fc.sample(places, { seed, numRuns: 250 })
+    const sampled = fc.sample(places, { numRuns: 250 })
     const cases = [
       ...powers.flatMap((size) => [0, size - 1].map((index) => [size, index, 1] as const)),
       ...sampled
@@ -72,7 +71,7 @@ describe("a Merkle tree", () => {
     assert.strictEqual(expected.inclusion.length, cases.length)
     for (const [at, size] of sizes.entries()) {
       const root = rootOf(size).toString("hex")
-      assert.strictEqual(root, expected.roots[at], `seed ${seed} size ${size}`)
+      assert.strictEqual(root, expected.roots[at], `seed ${SEED} size ${size}`)
       if (size > 0) {
         assert.deepStrictEqual(hexOf(hashesOf([rootPart(size)], node)), [root], `size ${size}`)
       }
@@ -81,14 +80,14 @@ describe("a Merkle tree", () => {
       assert.deepStrictEqual(
         hexOf(hashesOf(inclusionParts(index, size), node)),
         expected.inclusion[at],
-        `seed ${seed} leaf ${index} of ${size}`
+        `seed ${SEED} leaf ${index} of ${size}`
       )
     }
     for (const [at, [first, second]] of consistency.entries()) {
       assert.deepStrictEqual(
         hexOf(hashesOf(consistencyParts(first, second), node)),
         expected.consistency[at],
-        `seed ${seed} ${first} to ${second}`
+        `seed ${SEED} ${first} to ${second}`
       )
     }
   })
@@ -154,7 +153,7 @@ describe("a Merkle tree", () => {
         ]
         for (const wrong of refused) assert.isFalse(verifyInclusion(wrong))
       }),
-      { seed, numRuns: 100 }
+      { numRuns: 100 }
     )
   })
 
@@ -185,7 +184,7 @@ describe("a Merkle tree", () => {
         ]
         for (const wrong of refused) assert.isFalse(verifyConsistency(wrong))
       }),
-      { seed, numRuns: 100 }
+      { numRuns: 100 }
     )
   })
 
@@ -211,7 +210,7 @@ describe("a Merkle tree", () => {
         const claim = { first, firstRoot: rootOf(first), second, secondRoot, proof }
         assert.isFalse(verifyConsistency(claim))
       }),
-      { seed, numRuns: 100 }
+      { numRuns: 100 }
     )
   })
 
@@ -238,7 +237,7 @@ describe("a Merkle tree", () => {
 
 describe("a frontier", () => {
   it("goes on after being written and read at any size, a copy going its own way", () => {
-    const hashes = eventHashes(seed, 130)
+    const hashes = eventHashes(130)
     let frontier = Frontier.empty()
     assert.isTrue(frontier.root().equals(EMPTY_ROOT))
     for (const [index, one] of hashes.entries()) {
@@ -256,7 +255,7 @@ describe("a frontier", () => {
   })
 
   it("adds nothing that is not a hash", () => {
-    const frontier = frontierOf(eventHashes(seed, 3))
+    const frontier = frontierOf(eventHashes(3))
     const before = frontier.encode()
     const [short, long] = ["f".repeat(63), "f".repeat(65)]
     for (const text of ["", short, long, "g".repeat(64), `${"f".repeat(62)}zz`]) {
@@ -268,7 +267,7 @@ describe("a frontier", () => {
   })
 
   it("reads only what it writes", () => {
-    const text = frontierOf(eventHashes(seed, 6)).encode()
+    const text = frontierOf(eventHashes(6)).encode()
     assert.strictEqual(Frontier.decode(text).size, 6)
     assert.strictEqual(Frontier.decode("0:").size, 0)
     const base64 = text.slice(2)

@@ -375,8 +375,7 @@ export const storeContract = <E>(
 
     it.effect("means the same by a filter as the domain does", () =>
       Effect.gen(function* () {
-        const seed = Math.floor(Math.random() * 2 ** 31)
-        const [samples = []] = fc.sample(anyEvents, { seed, numRuns: 1 })
+        const [samples = []] = fc.sample(anyEvents, 1)
         const events = samples.map((sample, index) => storedEvent("law", index + 1, sample))
         yield* stored(events)
         const context = yield* Effect.context<EventStore>()
@@ -391,7 +390,7 @@ export const storeContract = <E>(
                 )
               )
             ),
-            { seed, numRuns: runs(filters) }
+            { numRuns: runs(filters) }
           )
         )
       })
@@ -399,8 +398,7 @@ export const storeContract = <E>(
 
     it.effect("means the same by an expression as the domain does, in rows of both forms", () =>
       Effect.gen(function* () {
-        const seed = Math.floor(Math.random() * 2 ** 31)
-        const [samples = []] = fc.sample(anyEvents, { seed, numRuns: 1 })
+        const [samples = []] = fc.sample(anyEvents, 1)
         const tenants = ["where-columns", "where-bytes"] as const
         const chains = new Map(
           tenants.map((tenant) => [
@@ -423,7 +421,7 @@ export const storeContract = <E>(
             fc.asyncProperty(anyWhere, (expression) =>
               Effect.runPromiseWith(context)(Effect.asVoid(law(expression)))
             ),
-            { seed, numRuns: runs(filters) }
+            { numRuns: runs(filters) }
           )
         )
       })
