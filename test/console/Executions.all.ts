@@ -2,7 +2,7 @@
 import { assert, describe, it } from "vitest"
 import { LONG, MANY, runsWorld } from "./RunsWorld.ts"
 
-const { begin, itIsUsable, itShowsWhatFailed, rowsIn, world } = runsWorld()
+const { begin, itIsUsable, itShowsWhatFailed, rowsIn, world } = runsWorld(MANY)
 const { assertQuiet } = world
 
 describe("the list of executions", () => {

@@ -3,7 +3,7 @@ import { assert, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
 import { EXECUTIONS, runsWorld, sendOperations, writer } from "./RunsWorld.ts"
 
-const { begin, itIsUsable, itShowsWhatFailed, rowsIn, world } = runsWorld()
+const { begin, itIsUsable, itShowsWhatFailed, rowsIn, world } = runsWorld(100)
 const { assertQuiet } = world
 
 describe("the list of executions", () => {

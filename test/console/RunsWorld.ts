@@ -14,7 +14,7 @@ export const writer = testKey("agent")
 const HOSTILE = '<img src=x onerror="document.title=1">'
 /** Part of a prompt that was recorded. */
 export const LONG = "high water ".repeat(20_000)
-/** Spans of the large execution. */
+/** Spans of the large execution where it has to be large. */
 export const MANY = 2_500
 /** Those made here and the recorded one. */
 export const EXECUTIONS = 3 + 1
@@ -83,9 +83,9 @@ const failing = [
   { op: "execution.end", execution_id: "failing", status: "FAILED", ended_at: at(240) }
 ]
 
-const large = [
+const largeOf = (spans: number) => [
   { op: "execution.start", id: "large", agent_id: "crawler", started_at: at(1_000) },
-  ...Array.from({ length: MANY }, (_, n) => ({
+  ...Array.from({ length: spans }, (_, n) => ({
     op: "span.start",
     execution_id: "large",
     id: `page-${n}`,
@@ -119,12 +119,13 @@ export interface RunsWorld {
   readonly itShowsWhatFailed: (looks: ReadonlyArray<Look>) => void
 }
 
-export const runsWorld = (): RunsWorld => {
+/** `spans`: of the large execution. */
+export const runsWorld = (spans: number): RunsWorld => {
   const keys = `${key}=acme:read,${writer}=acme:write`
   const world = consoleWorld("runs", keys, async ({ url }) => {
     const client = new Client(url, writer)
     await sendOperations(client, failing)
-    await sendOperations(client, large)
+    await sendOperations(client, largeOf(spans))
     await sendOperations(client, loop)
     const text = readFileSync("test/examples/vercel-ai-sdk/run.json", "utf8")
     const long = text.replaceAll("When is high water in Husum?", `When? ${LONG}`)

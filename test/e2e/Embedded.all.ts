@@ -6,15 +6,18 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { checkChain, event } from "../support/BlackBox.ts"
 import { Client, type Json } from "../support/Client.ts"
 import { eventuallyAsync } from "../support/Eventually.ts"
+import { otlpBlackBox } from "../support/OtlpBlackBox.ts"
 import { assertPopulation, populate } from "../support/Population.ts"
 import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
+import { recordedBlackBox } from "../support/RecordedBlackBox.ts"
 
 const folder = freshFolder("embedded")
 const keyOf = (tenant: string): string => testKey(tenant)
 const environment = {
   ALK_DATA_DIR: folder,
+  ALK_OTLP_GRPC_PORT: "0",
   ALK_ADMIN_TOKEN: ADMIN_TOKEN,
-  ALK_BOOTSTRAP_KEYS: ["restart", "population"]
+  ALK_BOOTSTRAP_KEYS: ["restart", "population", "otlp"]
     .map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`)
     .join(",")
 }
@@ -30,6 +33,9 @@ afterAll(async () => {
   await running.stop()
   rmSync(folder, { recursive: true, force: true })
 })
+
+otlpBlackBox(() => ({ url: running.url, grpcUrl: running.otlpGrpc, key: keyOf("otlp") }))
+recordedBlackBox(() => ({ url: running.url, key: keyOf("otlp") }))
 
 const brokersOf = (path: string): ReadonlyArray<string> =>
   execFileSync("ps", ["-eo", "pid,comm,args"], { encoding: "utf8" })

@@ -2,9 +2,7 @@ import { rmSync } from "node:fs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { allTenants, blackBox, event } from "../support/BlackBox.ts"
 import { Client } from "../support/Client.ts"
-import { otlpBlackBox } from "../support/OtlpBlackBox.ts"
 import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
-import { recordedBlackBox } from "../support/RecordedBlackBox.ts"
 import { assertComplete, assertInTable } from "../support/ServedMetrics.ts"
 import { allTraceTenants, traceBlackBox } from "../support/TraceBlackBox.ts"
 
@@ -12,9 +10,8 @@ const folder = freshFolder("embedded")
 const keyOf = (tenant: string): string => testKey(tenant)
 const environment = {
   ALK_DATA_DIR: folder,
-  ALK_OTLP_GRPC_PORT: "0",
   ALK_ADMIN_TOKEN: ADMIN_TOKEN,
-  ALK_BOOTSTRAP_KEYS: [...allTenants, ...allTraceTenants, "otlp", "population"]
+  ALK_BOOTSTRAP_KEYS: [...allTenants, ...allTraceTenants, "population"]
     .map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`)
     .join(",")
 }
@@ -38,12 +35,6 @@ blackBox(() => ({
 }))
 
 traceBlackBox(() => ({ urls: [running.url], keyOf }))
-otlpBlackBox(() => ({
-  url: running.url,
-  grpcUrl: running.otlpGrpc,
-  key: keyOf("otlp")
-}))
-recordedBlackBox(() => ({ url: running.url, key: keyOf("otlp") }))
 
 describe("what it tells of itself", () => {
   it("counts what was accepted, rejected, deduplicated, committed, and how long it took", async () => {

@@ -125,6 +125,9 @@ const tamperings: ReadonlyArray<Tampering> = [
   }
 ]
 
+const bodiesOf = (records: ReadonlyArray<{ readonly value: Buffer | null }>) =>
+  records.map(({ value }) => value!.toString())
+
 describe("verification of stored rows", () => {
   for (const { expected, name, statements } of tamperings) {
     it.live(`finds ${name}`, () =>
@@ -149,4 +152,36 @@ describe("verification of stored rows", () => {
       )
     )
   }
+})
+
+describe("a view that was changed or dropped as a whole", () => {
+  it.live("drops and rebuilds a view that the topic denies", () =>
+    withView((database) =>
+      Effect.gen(function* () {
+        yield* write("acme", 20)
+        const records = yield* sequence(20)
+        yield* project("acme", 20)
+        const forged = bodiesOf(records).at(-1)!.replace("success", "failure")
+        yield* tamper(
+          `ALTER TABLE ${database}.events UPDATE body = '${forged.replaceAll("'", "\\'")}'
+           WHERE sequence_number = 20`
+        )
+        yield* write("acme", 5)
+        const all = yield* sequence(25)
+        assert.deepStrictEqual((yield* project("acme", 25)).bodies, bodiesOf(all))
+      })
+    )
+  )
+
+  it.live("rebuilds a view that was dropped whole", () =>
+    withView((database) =>
+      Effect.gen(function* () {
+        yield* write("acme", 20)
+        const records = yield* sequence(20)
+        yield* project("acme", 20)
+        yield* tamper(`TRUNCATE TABLE ${database}.events`)
+        assert.deepStrictEqual((yield* project("acme", 20)).bodies, bodiesOf(records))
+      })
+    )
+  )
 })

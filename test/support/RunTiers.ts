@@ -70,7 +70,7 @@ if (retried.length > 0 && !isInterrupted) {
   ])
   verdict = judge(first, { code: again, results: resultsIn(FILES.again) })
 }
-console.log(`\n${verdict.lines.join("\n")}`)
+if (verdict.lines.length > 0) console.log(`\n${verdict.lines.join("\n")}`)
 if (!verdict.passed && seed !== DEFAULT_SEED) console.log(`the same again: TEST_SEED=${seed}`)
 console.log(verdict.counts)
 mkdirSync(FOLDER, { recursive: true })

@@ -5,7 +5,7 @@
 import { readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { Kafka, logLevel, Partitioners } from "kafkajs"
+import { Kafka, logLevel, type Message, Partitioners } from "kafkajs"
 import { afterAll, assert, describe, inject, it } from "vitest"
 import { RecordMac } from "../../src/domain/records/RecordMac.ts"
 import { DATA_VERSION, FIRST_DATA_VERSION } from "../../src/domain/registry/RegistryEntry.ts"
@@ -138,22 +138,24 @@ describe("data of a version to come", () => {
     const topic = "alk.registry"
     const secret = readFileSync(join(data, "secret"), "utf8").trim()
     const mac = new RecordMac(secret).of({ topic, partition: 0, key, value, headers: {} })
-    const kafka = new Kafka({ brokers: [started.kafka], logLevel: logLevel.NOTHING })
-    const producer = kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner })
-    await producer.connect()
-    const messages = [
+    // Each start has a broker of another address.
+    const send = async ({ kafka }: Started, message: Message): Promise<void> => {
+      const producer = new Kafka({ brokers: [kafka], logLevel: logLevel.NOTHING }).producer({
+        createPartitioner: Partitioners.DefaultPartitioner
+      })
+      await producer.connect()
+      await producer.send({ topic, acks: -1, messages: [message] })
+      await producer.disconnect()
+    }
+    const [forged, genuine] = [
       { partition: 0, key, value, headers: { "alk-mac": "forged" } },
       { partition: 0, key, value, headers: { "alk-mac": mac } }
-    ]
-    await producer.send({ topic, acks: -1, messages: messages.slice(0, 1) })
+    ] as const
+    await send(started, forged)
     await end(started)
     // What somebody else has written refuses nothing.
     const again = await begin(environment)
-    await producer.disconnect()
-    const later = kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner })
-    await later.connect()
-    await later.send({ topic, acks: -1, messages: messages.slice(1) })
-    await later.disconnect()
+    await send(again, genuine)
     // Nor does a command beside the service that goes on.
     const { HOME, JAVA_HOME } = process.env
     const backup = await beginCommand(["backup", "-o", `${data}-backup`], {

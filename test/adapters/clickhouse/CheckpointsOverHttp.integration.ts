@@ -6,7 +6,7 @@ import { ClickHouseConnection } from "../../../src/adapters/clickhouse/client/Cl
 import { checkpointContract } from "./support/CheckpointContract.ts"
 import { runningStore } from "./support/StoreProcesses.ts"
 
-checkpointContract("checkpoints behind HTTP", 150_000, (database) =>
+checkpointContract("checkpoints behind HTTP", 70_000, (database) =>
   Layer.unwrap(
     Effect.map(runningStore(), ({ url }) => ClickHouseConnection.layerServer({ database, url }))
   )

@@ -12,15 +12,17 @@ import { layerClickHouse } from "../../../src/adapters/clickhouse/EventStoreClic
 import { layerStoredTopics } from "../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
 import { StoredTopics } from "../../../src/ports/TopicRows.ts"
-import { storeContract } from "./support/EventStoreContract.ts"
+import { longStoreContract, storeContract } from "./support/EventStoreContract.ts"
 import { chainOf, rowsOf } from "./support/StoredBodies.ts"
 import { temporaryFolder } from "./support/StoreProcesses.ts"
 
 const engine = Layer.unwrap(Effect.map(temporaryFolder, ChdbEngine.layer))
 
-storeContract("a store in this process", 200, (database) =>
+const embedded = (database: string) =>
   ClickHouseConnection.layerEmbedded({ database }).pipe(Layer.provide(engine))
-)
+
+storeContract("a store in this process", 200, embedded)
+longStoreContract("a store in this process", 200, embedded)
 
 /** Called when the engine is given rows. */
 let inserting = (): void => undefined

@@ -4,11 +4,13 @@
 import { Effect, Layer } from "effect"
 import { ChdbEngine } from "../../../src/adapters/clickhouse/client/ChdbEngine.ts"
 import { ClickHouseConnection } from "../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
-import { sqlContract } from "./support/SqlContract.ts"
+import { sqlContract, sqlLimitsContract } from "./support/SqlContract.ts"
 import { temporaryFolder } from "./support/StoreProcesses.ts"
 
 const engine = Layer.unwrap(Effect.map(temporaryFolder, ChdbEngine.layer))
 
-sqlContract("SQL in this process", (database) =>
+const embedded = (database: string) =>
   ClickHouseConnection.layerEmbedded({ database }).pipe(Layer.provide(engine))
-)
+
+sqlContract("SQL in this process", embedded)
+sqlLimitsContract("SQL in this process", embedded)

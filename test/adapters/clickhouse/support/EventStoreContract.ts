@@ -134,18 +134,20 @@ const rowsInRange = (tenantId: string, from: number, to: number) =>
     Stream.runCollect(store.rows(tenantId, from, to)).pipe(Effect.map((chunks) => chunks.flat()))
   )
 
+/** What the two parts of the contract need. */
+const storesOf = <E>(connection: (database: string) => Layer.Layer<ClickHouseConnection, E>) =>
+  Layer.effectDiscard(EventStore.use((store) => store.migrate)).pipe(
+    Layer.provideMerge(Layer.mergeAll(layerClickHouse, layerStoredTopics)),
+    Layer.provideMerge(connection(database))
+  )
+
 export const storeContract = <E>(
   name: string,
   /** Generated filters to try; those of the two suites differ. */
   filters: number,
   connection: (database: string) => Layer.Layer<ClickHouseConnection, E>
 ): void => {
-  const migrated = Layer.effectDiscard(EventStore.use((store) => store.migrate))
-  const stores = migrated.pipe(
-    Layer.provideMerge(Layer.mergeAll(layerClickHouse, layerStoredTopics)),
-    Layer.provideMerge(connection(database))
-  )
-  layer(stores, { excludeTestServices: true })(name, (it) => {
+  layer(storesOf(connection), { excludeTestServices: true })(name, (it) => {
     it.effect("gives back every byte, on every way out", () =>
       Effect.gen(function* () {
         const lows = [0x21, 0xa9, 0x3b1, 0xfff, 0xfffd]
@@ -279,33 +281,6 @@ export const storeContract = <E>(
       })
     )
 
-    it.effect("counts and shows one moment while events keep arriving", () =>
-      Effect.gen(function* () {
-        const store = yield* EventStore
-        const events = chainOf("arriving", 120)
-        yield* stored(events.slice(0, 1), 6)
-        const arriving = yield* Effect.forkChild(
-          Effect.forEach(
-            events.slice(1),
-            (event, index) => store.insertEvents(rowsOf([event], 6, index + 1)),
-            { discard: true }
-          )
-        )
-        const all = everythingOf("arriving", { order: "desc", limit: 3 })
-        const byActor = { ...all, filter: { ...emptyFilter, actorId: events[0]!.actor.id } }
-        for (let total = 0; total < events.length; ) {
-          for (const query of [all, byActor]) {
-            const page = yield* store.page(query, false)
-            const newest = JSON.parse(page.bodies[0]!) as AuditEvent
-            assert.strictEqual(newest.sequence_number, page.total)
-            assert.isAtLeast(page.total, total)
-            total = page.total
-          }
-        }
-        yield* Fiber.join(arriving)
-      })
-    )
-
     it.effect("compares every filter exactly, whatever the text is", () =>
       Effect.gen(function* () {
         const fields: ReadonlyArray<
@@ -427,130 +402,6 @@ export const storeContract = <E>(
       })
     )
 
-    it.effect(
-      "counts the values of fields as filters by them find them, in rows of both forms",
-      () =>
-        Effect.gen(function* () {
-          const [samples = []] = fc.sample(anyEvents, 1)
-          const tenants = ["facets-columns", "facets-bytes"] as const
-          const chains = tenants.map((tenant) =>
-            samples.map((sample, index) => storedEvent(tenant, index + 1, sample))
-          )
-          yield* stored(chains[0]!, 43)
-          yield* keptAsBytes(chains[1]!, 44)
-          const context = yield* Effect.context<EventStore>()
-          const fields = ["action", "actor_id", "outcome", "resource_type"] as const
-          const law = Effect.fnUntraced(function* (filter: EventFilter, path: string) {
-            for (const [at, tenantId] of tenants.entries()) {
-              const query = { tenantId, filter, fields, paths: [path], limit: 1_000 }
-              const { facets, total } = yield* EventStore.use((store) => store.facets(query, false))
-              const expected = chains[at]!.filter((event) => matches(filter, event))
-              assert.strictEqual(total, expected.length)
-              const [byAction, byActor, byOutcome, byType, byPath] = facets
-              const counted = (of: (event: AuditEvent) => string) =>
-                new Map([...Map.groupBy(expected, of)].map(([key, events]) => [key, events.length]))
-              const shown = (facet = byAction) =>
-                new Map(facet!.groups.map(({ count, key }) => [key, count]))
-              assert.deepStrictEqual(
-                shown(byAction),
-                counted(({ action }) => action)
-              )
-              assert.deepStrictEqual(
-                shown(byActor),
-                counted(({ actor }) => actor.id)
-              )
-              assert.deepStrictEqual(
-                shown(byOutcome),
-                counted(({ outcome }) => outcome)
-              )
-              assert.deepStrictEqual(
-                shown(byType),
-                counted(({ resource }) => resource.type)
-              )
-              const having = expected.filter((event) =>
-                matches(
-                  { ...emptyFilter, where: printWhere({ metadata: path, exists: true }) },
-                  event
-                )
-              )
-              assert.strictEqual(byPath!.missing, total - having.length, path)
-              for (const { count, key } of byPath!.groups) {
-                if (key.startsWith("{")) continue
-                const one = { ...emptyFilter, metadata: [{ path, value: key }] }
-                const found = expected.filter((event) => matches(one, event)).length
-                assert.strictEqual(count, found, `${path} is ${JSON.stringify(key)}`)
-              }
-            }
-          })
-          yield* Effect.promise(() =>
-            fc.assert(
-              fc.asyncProperty(anyFilter, anyPath, (filter, path) =>
-                Effect.runPromiseWith(context)(law(filter, path))
-              ),
-              { numRuns: runs(filters) }
-            )
-          )
-        })
-    )
-
-    it.effect("finds every number by its RFC 8785 text, and no other", () =>
-      Effect.gen(function* () {
-        const numbers = [
-          ...new Set(
-            [
-              0,
-              1,
-              -1,
-              0.1,
-              1e20,
-              1e21,
-              -1e20,
-              1e22,
-              5e-324,
-              1.7976931348623157e308,
-              1e-7,
-              1e-6,
-              0.001,
-              2 ** 53,
-              -(2 ** 63),
-              2 ** 63,
-              2 ** 64,
-              18446744073709550000,
-              12345678901234567000,
-              123456789012345680000,
-              0.0000012345678901234567,
-              Number("333333333.33333329"),
-              4.35,
-              1e15,
-              1e16,
-              ...fc.sample(fc.double({ noNaN: true, noDefaultInfinity: true }), filters / 4),
-              ...fc.sample(fc.integer(), filters / 10)
-            ].map((number) => (number === 0 ? 0 : number))
-          )
-        ]
-        const events = numbers.map((number, index) =>
-          storedEvent("numbers", index + 1, {
-            metadata: { x: number, list: [number, "s"], deep: ["[", ["s", [[], [number]]]] }
-          })
-        )
-        yield* stored(events)
-        yield* Effect.forEach(
-          numbers,
-          (number, index) =>
-            Effect.forEach(["x", "list", "deep"], (path) =>
-              assertFinds("numbers", { metadata: [{ path, value: String(number) }] }, [
-                events[index]!
-              ])
-            ),
-          { concurrency: 4 }
-        )
-        const others = ["1.0", "+1", "01", "1e0", "1E21", "1e21", "-0", "0x1", " 1", "Infinity"]
-        for (const text of others) {
-          yield* assertFinds("numbers", { metadata: [{ path: "x", value: text }] }, [])
-        }
-      })
-    )
-
     it.effect("keeps an event with integers beyond 64 bits findable by everything", () =>
       Effect.gen(function* () {
         const event = storedEvent("large", 1, {
@@ -573,164 +424,6 @@ export const storeContract = <E>(
           yield* assertFinds("large", filter, [event])
         yield* assertFinds("large", { q: "100000000000000000000" }, [])
         assert.deepStrictEqual((yield* rowsInRange("large", 1, 1))[0]?.wrongColumns, [])
-      })
-    )
-
-    it.effect("counts by two fields and paths, weeks and months, and sums up numbers", () =>
-      Effect.gen(function* () {
-        const amounts = [
-          ...[12.5, 0, -3, "12", 1e21, 0.1, 7, undefined, null, true, [1, [2, "3"], 40], {}, []],
-          ...[1.2345678901234567e19, 5e-324, 100, 250]
-        ]
-        const regions = ["eu", "us", undefined, ["eu", "us", "eu"], 7, { a: "eu" }, ""]
-        const days = ["1970-01-01", "1970-01-04", "1970-01-05", "2024-02-29", "2025-12-28"]
-        const later = ["2025-12-29", "2026-01-04", "2026-01-31", "2026-02-01", "2261-12-31"]
-        const at = [...days, ...later]
-        const draft = (index: number) => {
-          const amount = amounts[index % amounts.length]
-          const region = regions[index % regions.length]
-          const zone = index % 3 === 0 ? undefined : `zone-${index % 2}`
-          return {
-            action: `a${index % 3}.x`,
-            outcome: outcomes[index % 2]!,
-            timestamp: `${at[index % at.length]}T23:59:59.999999Z`,
-            metadata: JSON.parse(JSON.stringify({ order: { amount }, region, zone })) as JsonObject
-          }
-        }
-        const tenants = ["numbers-columns", "numbers-bytes"] as const
-        const [columns, bytes] = tenants.map((tenant) => chainOf(tenant, 240, (n) => draft(n)))
-        yield* stored(columns!, 45)
-        yield* keptAsBytes(bytes!, 46)
-
-        type Shape = Pick<StatsQuery, "groupBy" | "interval" | "measure">
-        const textOf = (value: unknown) =>
-          typeof value === "string" ? value : JSON.stringify(value)
-        const flat = (value: unknown): Array<unknown> =>
-          Array.isArray(value) ? value.flatMap(flat) : [value]
-        const valuesOf = (event: AuditEvent, field: string): ReadonlyArray<string> => {
-          if (field === "action") return [event.action]
-          if (field === "outcome") return [event.outcome]
-          const value = event.metadata?.[field.slice("metadata.".length)]
-          return value === undefined ? [] : [...new Set(flat(value).map(textOf))]
-        }
-        const startOf = (timestamp: string, interval: "week" | "month"): string => {
-          if (interval === "month") return `${timestamp.slice(0, 7)}-01T00:00:00.000000Z`
-          const day = new Date(`${timestamp.slice(0, 10)}T00:00:00Z`)
-          day.setUTCDate(day.getUTCDate() - ((day.getUTCDay() + 6) % 7))
-          return day.toISOString().replace("Z", "000Z")
-        }
-        const numbersIn = (event: AuditEvent, measure: string): Array<number> =>
-          flat((event.metadata!["order"] as JsonObject)[measure.split(".")[1]!]).filter(
-            (value): value is number => typeof value === "number"
-          )
-        const percentile = (sorted: ReadonlyArray<number>, level: number) => {
-          const place = level * (sorted.length - 1)
-          const low = sorted[Math.floor(place)]!
-          return low + (place % 1) * (sorted[Math.ceil(place)]! - low)
-        }
-        const near = (found: number | null, wanted: number, name: string) =>
-          assert.isAtMost(Math.abs(found! - wanted), Math.abs(wanted) * 1e-9, name)
-        const checkNumbers = (
-          found: Numbers | undefined,
-          measure: string,
-          events: ReadonlyArray<AuditEvent>
-        ) => {
-          const numbers = events.flatMap((event) => numbersIn(event, measure)).sort((a, b) => a - b)
-          assert.strictEqual(found?.count ?? 0, numbers.length)
-          if (found === undefined) return
-          assert.strictEqual(found.min, numbers[0])
-          assert.strictEqual(found.max, numbers.at(-1))
-          near(
-            found.sum,
-            numbers.reduce((sum, value) => sum + value, 0),
-            "sum"
-          )
-          near(found.p50, percentile(numbers, 0.5), "p50")
-          near(found.p90, percentile(numbers, 0.9), "p90")
-          near(found.p95, percentile(numbers, 0.95), "p95")
-          near(found.p99, percentile(numbers, 0.99), "p99")
-        }
-        const combined = (event: AuditEvent, groupBy: ReadonlyArray<string>) =>
-          groupBy.reduce<ReadonlyArray<ReadonlyArray<string>>>(
-            (keys, field) =>
-              keys.flatMap((key) => valuesOf(event, field).map((value) => [...key, value])),
-            [[]]
-          )
-        const law = Effect.fnUntraced(function* (
-          chain: ReadonlyArray<AuditEvent>,
-          filter: EventFilter,
-          shape: Shape
-        ) {
-          const tenantId = chain[0]!.tenant_id
-          const query = { tenantId, filter, limit: 1_000, ...shape }
-          const stats = yield* EventStore.use((store) => store.stats(query, false))
-          const chosen = chain.filter((event) => matches(filter, event))
-          const grouped = (prefix: (event: AuditEvent) => ReadonlyArray<string>) =>
-            Map.groupBy(
-              chosen.flatMap((event) =>
-                combined(event, shape.groupBy).map((keys) => ({
-                  event,
-                  id: JSON.stringify([...prefix(event), ...keys])
-                }))
-              ),
-              ({ id }) => id
-            )
-          const compare = (
-            found: ReadonlyArray<{ readonly id: string; readonly group: StatsGroup }>,
-            expected: ReturnType<typeof grouped>
-          ) => {
-            assert.deepStrictEqual(
-              new Map(found.map(({ group, id }) => [id, group.count])),
-              new Map([...expected].map(([id, events]) => [id, events.length]))
-            )
-            for (const { group, id } of found) {
-              const events = expected.get(id)!.map(({ event }) => event)
-              if (shape.measure === undefined) assert.isUndefined(group.numbers)
-              else checkNumbers(group.numbers, shape.measure, events)
-            }
-          }
-          compare(
-            stats.groups.map((group) => ({ id: JSON.stringify(group.keys), group })),
-            grouped(() => [])
-          )
-          const { interval } = shape
-          if (interval === "week" || interval === "month") {
-            compare(
-              stats.buckets!.map((group) => ({
-                id: JSON.stringify([group.start, ...group.keys]),
-                group
-              })),
-              grouped(({ timestamp }) => [startOf(timestamp, interval)])
-            )
-          }
-          assert.strictEqual(stats.total, chosen.length)
-          assert.strictEqual(stats.other, 0)
-          assert.strictEqual(
-            stats.missing,
-            chosen.filter((event) => combined(event, shape.groupBy).length === 0).length
-          )
-          if (shape.measure !== undefined) checkNumbers(stats.numbers, shape.measure, chosen)
-          const largest = stats.groups.slice(0, 1)
-          const one = yield* EventStore.use((store) => store.stats({ ...query, limit: 1 }, false))
-          assert.deepStrictEqual(one.groups, largest)
-          const all = stats.groups.reduce((sum, { count }) => sum + count, 0)
-          assert.strictEqual(one.other, all - (largest[0]?.count ?? 0))
-        })
-        const shapes: ReadonlyArray<Shape> = [
-          { groupBy: ["action"], interval: "week" },
-          { groupBy: ["action", "outcome"], interval: "month", measure: "order.amount" },
-          { groupBy: ["metadata.region"], interval: "month" },
-          { groupBy: ["metadata.region", "metadata.zone"], interval: "week" },
-          { groupBy: ["outcome", "metadata.region"], measure: "order.amount" },
-          { groupBy: ["action"], measure: "order.nothing" }
-        ]
-        for (const chain of [columns!, bytes!]) {
-          for (const shape of shapes) {
-            yield* law(chain, emptyFilter, shape)
-            yield* law(chain, { ...emptyFilter, fromSequence: 7, outcome: "success" }, shape)
-          }
-          yield* law(chain, { ...emptyFilter, action: "nobody.does" }, shapes[4]!)
-        }
       })
     )
 
@@ -1079,90 +772,6 @@ export const storeContract = <E>(
       })
     )
 
-    it.effect("lists and scans by timestamp, events of one time by their sequence numbers", () =>
-      Effect.gen(function* () {
-        const store = yield* EventStore
-        const times = ["1970-01-01T00:00:00.000000Z", "2261-12-31T23:59:59.999999Z"]
-        const draft = (n: number) => ({
-          timestamp: times[n % 5_000] ?? timeAt((n * 7_919) % 3_001),
-          action: n % 3 === 0 ? "third.x" : "other.x",
-          metadata: { third: n % 3 === 0 }
-        })
-        const columns = chainOf("by-time", 21_000, draft)
-        const bytes = chainOf("by-time-bytes", 300, draft)
-        yield* stored(columns, 47)
-        yield* keptAsBytes(bytes, 48)
-        const byTime = (a: AuditEvent, b: AuditEvent) =>
-          a.timestamp === b.timestamp
-            ? a.sequence_number - b.sequence_number
-            : Number(a.timestamp > b.timestamp) * 2 - 1
-        const filters: ReadonlyArray<EventFilter> = [
-          emptyFilter,
-          { ...emptyFilter, action: "third.x", fromSequence: 100 },
-          { ...emptyFilter, metadata: [{ path: "third", value: "true" }] },
-          { ...emptyFilter, action: "nobody.does" }
-        ]
-        for (const chain of [columns, bytes]) {
-          for (const filter of filters) {
-            for (const order of ["asc", "desc"] as const) {
-              const chosen = chain.filter((event) => matches(filter, event)).sort(byTime)
-              const expected = textsOf(order === "asc" ? chosen : chosen.toReversed())
-              const list = {
-                tenantId: chain[0]!.tenant_id,
-                filter,
-                order,
-                sort: "timestamp"
-              } as const
-              const chunks = yield* Stream.runCollect(store.scan(list, false))
-              assert.deepStrictEqual(chunks.flat(), expected)
-              if (expected.length > 20_000) assert.isAtLeast(chunks.length, 3)
-              for (const offset of [0, 1, 250, 2_500]) {
-                const page = yield* store.page({ ...list, offset, limit: 20 }, false)
-                assert.strictEqual(page.total, expected.length)
-                assert.deepStrictEqual(page.bodies, expected.slice(offset, offset + 20))
-              }
-            }
-          }
-        }
-      })
-    )
-
-    it.effect("scans in both orders, in chunks bounded by rows and bytes", () =>
-      Effect.gen(function* () {
-        const store = yield* EventStore
-        const many = chainOf("scan-rows", 21_000)
-        yield* stored(many)
-        const large = chainOf("scan-bytes", 40, (n) => ({
-          metadata: { text: String.fromCodePoint(0x4e00 + n).repeat(150_000) }
-        }))
-        yield* stored(large)
-        for (const [tenant, events] of [
-          ["scan-rows", many],
-          ["scan-bytes", large]
-        ] as const) {
-          const texts = textsOf(events)
-          for (const order of ["asc", "desc"] as const) {
-            const chunks = yield* Stream.runCollect(
-              store.scan({ tenantId: tenant, filter: emptyFilter, order }, false)
-            )
-            assert.deepStrictEqual(chunks.flat(), order === "asc" ? texts : texts.toReversed())
-            assert.isAtLeast(chunks.length, 3)
-          }
-          const rows = yield* Stream.runCollect(store.rows(tenant, 1, events.length))
-          assert.deepStrictEqual(
-            rows.flat().map(({ body }) => body),
-            texts
-          )
-          assert.isAtLeast(rows.length, 3)
-        }
-        const filter = { ...emptyFilter, fromSequence: 5_000, toSequence: 5_001 }
-        const narrow = yield* Stream.runCollect(
-          store.scan({ tenantId: "scan-rows", filter, order: "desc" }, false)
-        )
-        assert.deepStrictEqual(narrow.flat(), textsOf(many.slice(4_999, 5_001)).toReversed())
-      })
-    )
-
     it.effect("ends a scan where the log stood when it began", () =>
       Effect.gen(function* () {
         const store = yield* EventStore
@@ -1453,6 +1062,409 @@ export const storeContract = <E>(
         )
         const answer = yield* withoutMerges(store.insertEvents(rows).pipe(Effect.andThen(count)))
         assert.deepStrictEqual(answer, [[50_000, 1, 50_000 * row!.body.length]])
+      })
+    )
+  })
+}
+
+/** What takes seconds of the same contract: many rows, many questions. */
+export const longStoreContract = <E>(
+  name: string,
+  /** Generated filters to try; those of the two suites differ. */
+  filters: number,
+  connection: (database: string) => Layer.Layer<ClickHouseConnection, E>
+): void => {
+  layer(storesOf(connection), { excludeTestServices: true })(name, (it) => {
+    it.effect("counts and shows one moment while events keep arriving", () =>
+      Effect.gen(function* () {
+        const store = yield* EventStore
+        const events = chainOf("arriving", 120)
+        yield* stored(events.slice(0, 1), 6)
+        const arriving = yield* Effect.forkChild(
+          Effect.forEach(
+            events.slice(1),
+            (event, index) => store.insertEvents(rowsOf([event], 6, index + 1)),
+            { discard: true }
+          )
+        )
+        const all = everythingOf("arriving", { order: "desc", limit: 3 })
+        const byActor = { ...all, filter: { ...emptyFilter, actorId: events[0]!.actor.id } }
+        for (let total = 0; total < events.length; ) {
+          for (const query of [all, byActor]) {
+            const page = yield* store.page(query, false)
+            const newest = JSON.parse(page.bodies[0]!) as AuditEvent
+            assert.strictEqual(newest.sequence_number, page.total)
+            assert.isAtLeast(page.total, total)
+            total = page.total
+          }
+        }
+        yield* Fiber.join(arriving)
+      })
+    )
+
+    it.effect(
+      "counts the values of fields as filters by them find them, in rows of both forms",
+      () =>
+        Effect.gen(function* () {
+          const [samples = []] = fc.sample(anyEvents, 1)
+          const tenants = ["facets-columns", "facets-bytes"] as const
+          const chains = tenants.map((tenant) =>
+            samples.map((sample, index) => storedEvent(tenant, index + 1, sample))
+          )
+          yield* stored(chains[0]!, 43)
+          yield* keptAsBytes(chains[1]!, 44)
+          const context = yield* Effect.context<EventStore>()
+          const fields = ["action", "actor_id", "outcome", "resource_type"] as const
+          const law = Effect.fnUntraced(function* (filter: EventFilter, path: string) {
+            for (const [at, tenantId] of tenants.entries()) {
+              const query = { tenantId, filter, fields, paths: [path], limit: 1_000 }
+              const { facets, total } = yield* EventStore.use((store) => store.facets(query, false))
+              const expected = chains[at]!.filter((event) => matches(filter, event))
+              assert.strictEqual(total, expected.length)
+              const [byAction, byActor, byOutcome, byType, byPath] = facets
+              const counted = (of: (event: AuditEvent) => string) =>
+                new Map([...Map.groupBy(expected, of)].map(([key, events]) => [key, events.length]))
+              const shown = (facet = byAction) =>
+                new Map(facet!.groups.map(({ count, key }) => [key, count]))
+              assert.deepStrictEqual(
+                shown(byAction),
+                counted(({ action }) => action)
+              )
+              assert.deepStrictEqual(
+                shown(byActor),
+                counted(({ actor }) => actor.id)
+              )
+              assert.deepStrictEqual(
+                shown(byOutcome),
+                counted(({ outcome }) => outcome)
+              )
+              assert.deepStrictEqual(
+                shown(byType),
+                counted(({ resource }) => resource.type)
+              )
+              const having = expected.filter((event) =>
+                matches(
+                  { ...emptyFilter, where: printWhere({ metadata: path, exists: true }) },
+                  event
+                )
+              )
+              assert.strictEqual(byPath!.missing, total - having.length, path)
+              for (const { count, key } of byPath!.groups) {
+                if (key.startsWith("{")) continue
+                const one = { ...emptyFilter, metadata: [{ path, value: key }] }
+                const found = expected.filter((event) => matches(one, event)).length
+                assert.strictEqual(count, found, `${path} is ${JSON.stringify(key)}`)
+              }
+            }
+          })
+          yield* Effect.promise(() =>
+            fc.assert(
+              fc.asyncProperty(anyFilter, anyPath, (filter, path) =>
+                Effect.runPromiseWith(context)(law(filter, path))
+              ),
+              { numRuns: runs(filters) }
+            )
+          )
+        })
+    )
+
+    it.effect("finds every number by its RFC 8785 text, and no other", () =>
+      Effect.gen(function* () {
+        const numbers = [
+          ...new Set(
+            [
+              0,
+              1,
+              -1,
+              0.1,
+              1e20,
+              1e21,
+              -1e20,
+              1e22,
+              5e-324,
+              1.7976931348623157e308,
+              1e-7,
+              1e-6,
+              0.001,
+              2 ** 53,
+              -(2 ** 63),
+              2 ** 63,
+              2 ** 64,
+              18446744073709550000,
+              12345678901234567000,
+              123456789012345680000,
+              0.0000012345678901234567,
+              Number("333333333.33333329"),
+              4.35,
+              1e15,
+              1e16,
+              ...fc.sample(fc.double({ noNaN: true, noDefaultInfinity: true }), filters / 4),
+              ...fc.sample(fc.integer(), filters / 10)
+            ].map((number) => (number === 0 ? 0 : number))
+          )
+        ]
+        const events = numbers.map((number, index) =>
+          storedEvent("numbers", index + 1, {
+            metadata: { x: number, list: [number, "s"], deep: ["[", ["s", [[], [number]]]] }
+          })
+        )
+        yield* stored(events)
+        yield* Effect.forEach(
+          numbers,
+          (number, index) =>
+            Effect.forEach(["x", "list", "deep"], (path) =>
+              assertFinds("numbers", { metadata: [{ path, value: String(number) }] }, [
+                events[index]!
+              ])
+            ),
+          { concurrency: 4 }
+        )
+        const others = ["1.0", "+1", "01", "1e0", "1E21", "1e21", "-0", "0x1", " 1", "Infinity"]
+        for (const text of others) {
+          yield* assertFinds("numbers", { metadata: [{ path: "x", value: text }] }, [])
+        }
+      })
+    )
+
+    it.effect("counts by two fields and paths, weeks and months, and sums up numbers", () =>
+      Effect.gen(function* () {
+        const amounts = [
+          ...[12.5, 0, -3, "12", 1e21, 0.1, 7, undefined, null, true, [1, [2, "3"], 40], {}, []],
+          ...[1.2345678901234567e19, 5e-324, 100, 250]
+        ]
+        const regions = ["eu", "us", undefined, ["eu", "us", "eu"], 7, { a: "eu" }, ""]
+        const days = ["1970-01-01", "1970-01-04", "1970-01-05", "2024-02-29", "2025-12-28"]
+        const later = ["2025-12-29", "2026-01-04", "2026-01-31", "2026-02-01", "2261-12-31"]
+        const at = [...days, ...later]
+        const draft = (index: number) => {
+          const amount = amounts[index % amounts.length]
+          const region = regions[index % regions.length]
+          const zone = index % 3 === 0 ? undefined : `zone-${index % 2}`
+          return {
+            action: `a${index % 3}.x`,
+            outcome: outcomes[index % 2]!,
+            timestamp: `${at[index % at.length]}T23:59:59.999999Z`,
+            metadata: JSON.parse(JSON.stringify({ order: { amount }, region, zone })) as JsonObject
+          }
+        }
+        const tenants = ["numbers-columns", "numbers-bytes"] as const
+        const [columns, bytes] = tenants.map((tenant) => chainOf(tenant, 240, (n) => draft(n)))
+        yield* stored(columns!, 45)
+        yield* keptAsBytes(bytes!, 46)
+
+        type Shape = Pick<StatsQuery, "groupBy" | "interval" | "measure">
+        const textOf = (value: unknown) =>
+          typeof value === "string" ? value : JSON.stringify(value)
+        const flat = (value: unknown): Array<unknown> =>
+          Array.isArray(value) ? value.flatMap(flat) : [value]
+        const valuesOf = (event: AuditEvent, field: string): ReadonlyArray<string> => {
+          if (field === "action") return [event.action]
+          if (field === "outcome") return [event.outcome]
+          const value = event.metadata?.[field.slice("metadata.".length)]
+          return value === undefined ? [] : [...new Set(flat(value).map(textOf))]
+        }
+        const startOf = (timestamp: string, interval: "week" | "month"): string => {
+          if (interval === "month") return `${timestamp.slice(0, 7)}-01T00:00:00.000000Z`
+          const day = new Date(`${timestamp.slice(0, 10)}T00:00:00Z`)
+          day.setUTCDate(day.getUTCDate() - ((day.getUTCDay() + 6) % 7))
+          return day.toISOString().replace("Z", "000Z")
+        }
+        const numbersIn = (event: AuditEvent, measure: string): Array<number> =>
+          flat((event.metadata!["order"] as JsonObject)[measure.split(".")[1]!]).filter(
+            (value): value is number => typeof value === "number"
+          )
+        const percentile = (sorted: ReadonlyArray<number>, level: number) => {
+          const place = level * (sorted.length - 1)
+          const low = sorted[Math.floor(place)]!
+          return low + (place % 1) * (sorted[Math.ceil(place)]! - low)
+        }
+        const near = (found: number | null, wanted: number, name: string) =>
+          assert.isAtMost(Math.abs(found! - wanted), Math.abs(wanted) * 1e-9, name)
+        const checkNumbers = (
+          found: Numbers | undefined,
+          measure: string,
+          events: ReadonlyArray<AuditEvent>
+        ) => {
+          const numbers = events.flatMap((event) => numbersIn(event, measure)).sort((a, b) => a - b)
+          assert.strictEqual(found?.count ?? 0, numbers.length)
+          if (found === undefined) return
+          assert.strictEqual(found.min, numbers[0])
+          assert.strictEqual(found.max, numbers.at(-1))
+          near(
+            found.sum,
+            numbers.reduce((sum, value) => sum + value, 0),
+            "sum"
+          )
+          near(found.p50, percentile(numbers, 0.5), "p50")
+          near(found.p90, percentile(numbers, 0.9), "p90")
+          near(found.p95, percentile(numbers, 0.95), "p95")
+          near(found.p99, percentile(numbers, 0.99), "p99")
+        }
+        const combined = (event: AuditEvent, groupBy: ReadonlyArray<string>) =>
+          groupBy.reduce<ReadonlyArray<ReadonlyArray<string>>>(
+            (keys, field) =>
+              keys.flatMap((key) => valuesOf(event, field).map((value) => [...key, value])),
+            [[]]
+          )
+        const law = Effect.fnUntraced(function* (
+          chain: ReadonlyArray<AuditEvent>,
+          filter: EventFilter,
+          shape: Shape
+        ) {
+          const tenantId = chain[0]!.tenant_id
+          const query = { tenantId, filter, limit: 1_000, ...shape }
+          const stats = yield* EventStore.use((store) => store.stats(query, false))
+          const chosen = chain.filter((event) => matches(filter, event))
+          const grouped = (prefix: (event: AuditEvent) => ReadonlyArray<string>) =>
+            Map.groupBy(
+              chosen.flatMap((event) =>
+                combined(event, shape.groupBy).map((keys) => ({
+                  event,
+                  id: JSON.stringify([...prefix(event), ...keys])
+                }))
+              ),
+              ({ id }) => id
+            )
+          const compare = (
+            found: ReadonlyArray<{ readonly id: string; readonly group: StatsGroup }>,
+            expected: ReturnType<typeof grouped>
+          ) => {
+            assert.deepStrictEqual(
+              new Map(found.map(({ group, id }) => [id, group.count])),
+              new Map([...expected].map(([id, events]) => [id, events.length]))
+            )
+            for (const { group, id } of found) {
+              const events = expected.get(id)!.map(({ event }) => event)
+              if (shape.measure === undefined) assert.isUndefined(group.numbers)
+              else checkNumbers(group.numbers, shape.measure, events)
+            }
+          }
+          compare(
+            stats.groups.map((group) => ({ id: JSON.stringify(group.keys), group })),
+            grouped(() => [])
+          )
+          const { interval } = shape
+          if (interval === "week" || interval === "month") {
+            compare(
+              stats.buckets!.map((group) => ({
+                id: JSON.stringify([group.start, ...group.keys]),
+                group
+              })),
+              grouped(({ timestamp }) => [startOf(timestamp, interval)])
+            )
+          }
+          assert.strictEqual(stats.total, chosen.length)
+          assert.strictEqual(stats.other, 0)
+          assert.strictEqual(
+            stats.missing,
+            chosen.filter((event) => combined(event, shape.groupBy).length === 0).length
+          )
+          if (shape.measure !== undefined) checkNumbers(stats.numbers, shape.measure, chosen)
+          const largest = stats.groups.slice(0, 1)
+          const one = yield* EventStore.use((store) => store.stats({ ...query, limit: 1 }, false))
+          assert.deepStrictEqual(one.groups, largest)
+          const all = stats.groups.reduce((sum, { count }) => sum + count, 0)
+          assert.strictEqual(one.other, all - (largest[0]?.count ?? 0))
+        })
+        const shapes: ReadonlyArray<Shape> = [
+          { groupBy: ["action"], interval: "week" },
+          { groupBy: ["action", "outcome"], interval: "month", measure: "order.amount" },
+          { groupBy: ["metadata.region"], interval: "month" },
+          { groupBy: ["metadata.region", "metadata.zone"], interval: "week" },
+          { groupBy: ["outcome", "metadata.region"], measure: "order.amount" },
+          { groupBy: ["action"], measure: "order.nothing" }
+        ]
+        for (const chain of [columns!, bytes!]) {
+          for (const shape of shapes) {
+            yield* law(chain, emptyFilter, shape)
+            yield* law(chain, { ...emptyFilter, fromSequence: 7, outcome: "success" }, shape)
+          }
+          yield* law(chain, { ...emptyFilter, action: "nobody.does" }, shapes[4]!)
+        }
+      })
+    )
+
+    it.effect("lists and scans by timestamp, events of one time by their sequence numbers", () =>
+      Effect.gen(function* () {
+        const store = yield* EventStore
+        const times = ["1970-01-01T00:00:00.000000Z", "2261-12-31T23:59:59.999999Z"]
+        const draft = (n: number) => ({
+          timestamp: times[n % 5_000] ?? timeAt((n * 7_919) % 3_001),
+          action: n % 3 === 0 ? "third.x" : "other.x",
+          metadata: { third: n % 3 === 0 }
+        })
+        const columns = chainOf("by-time", 21_000, draft)
+        const bytes = chainOf("by-time-bytes", 300, draft)
+        yield* stored(columns, 47)
+        yield* keptAsBytes(bytes, 48)
+        const byTime = (a: AuditEvent, b: AuditEvent) =>
+          a.timestamp === b.timestamp
+            ? a.sequence_number - b.sequence_number
+            : Number(a.timestamp > b.timestamp) * 2 - 1
+        const filters: ReadonlyArray<EventFilter> = [
+          emptyFilter,
+          { ...emptyFilter, action: "third.x", fromSequence: 100 },
+          { ...emptyFilter, metadata: [{ path: "third", value: "true" }] },
+          { ...emptyFilter, action: "nobody.does" }
+        ]
+        for (const chain of [columns, bytes]) {
+          for (const filter of filters) {
+            for (const order of ["asc", "desc"] as const) {
+              const chosen = chain.filter((event) => matches(filter, event)).sort(byTime)
+              const expected = textsOf(order === "asc" ? chosen : chosen.toReversed())
+              const list = {
+                tenantId: chain[0]!.tenant_id,
+                filter,
+                order,
+                sort: "timestamp"
+              } as const
+              const chunks = yield* Stream.runCollect(store.scan(list, false))
+              assert.deepStrictEqual(chunks.flat(), expected)
+              if (expected.length > 20_000) assert.isAtLeast(chunks.length, 3)
+              for (const offset of [0, 1, 250, 2_500]) {
+                const page = yield* store.page({ ...list, offset, limit: 20 }, false)
+                assert.strictEqual(page.total, expected.length)
+                assert.deepStrictEqual(page.bodies, expected.slice(offset, offset + 20))
+              }
+            }
+          }
+        }
+      })
+    )
+
+    it.effect("scans in both orders, in chunks bounded by rows and bytes", () =>
+      Effect.gen(function* () {
+        const store = yield* EventStore
+        const many = chainOf("scan-rows", 21_000)
+        yield* stored(many)
+        const large = chainOf("scan-bytes", 40, (n) => ({
+          metadata: { text: String.fromCodePoint(0x4e00 + n).repeat(150_000) }
+        }))
+        yield* stored(large)
+        for (const [tenant, events] of [
+          ["scan-rows", many],
+          ["scan-bytes", large]
+        ] as const) {
+          const texts = textsOf(events)
+          for (const order of ["asc", "desc"] as const) {
+            const chunks = yield* Stream.runCollect(
+              store.scan({ tenantId: tenant, filter: emptyFilter, order }, false)
+            )
+            assert.deepStrictEqual(chunks.flat(), order === "asc" ? texts : texts.toReversed())
+            assert.isAtLeast(chunks.length, 3)
+          }
+          const rows = yield* Stream.runCollect(store.rows(tenant, 1, events.length))
+          assert.deepStrictEqual(
+            rows.flat().map(({ body }) => body),
+            texts
+          )
+          assert.isAtLeast(rows.length, 3)
+        }
+        const filter = { ...emptyFilter, fromSequence: 5_000, toSequence: 5_001 }
+        const narrow = yield* Stream.runCollect(
+          store.scan({ tenantId: "scan-rows", filter, order: "desc" }, false)
+        )
+        assert.deepStrictEqual(narrow.flat(), textsOf(many.slice(4_999, 5_001)).toReversed())
       })
     )
   })

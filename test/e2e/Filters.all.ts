@@ -1,7 +1,7 @@
 /**
  * Filters mean the same everywhere, and what the documentation says: random expressions over random
- * events, compared with an evaluator that shares no code with the program: a few in `npm test`, ten
- * times as many in `npm run test:all`, 5,000 in `npm run test:large`.
+ * events, compared with an evaluator that shares no code with the program; 5,000 of them in
+ * `npm run test:large`.
  */
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { Client } from "../support/Client.ts"
