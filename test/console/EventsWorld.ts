@@ -6,6 +6,7 @@ import type { Page } from "playwright-core"
 import { assert, it } from "vitest"
 import { Client } from "../support/Client.ts"
 import { testKey } from "../support/Program.ts"
+import { sharedParts } from "../support/SharedParts.ts"
 import { coloursOf, type Look, type VisitOptions } from "./ConsoleBrowser.ts"
 import { type ConsoleWorld, consoleWorld } from "./ConsoleWorld.ts"
 
@@ -59,14 +60,19 @@ export interface EventsWorld {
 
 export const eventsWorld = (): EventsWorld => {
   const keys = `${key}=acme:read,${writer}=acme:write`
-  const world = consoleWorld("events", keys, async ({ url }) => {
-    const client = new Client(url, writer)
-    for (let from = 0; from < COUNT; from += 1_000) {
-      const events = Array.from({ length: 1_000 }, (_, n) => event(from + n))
-      const { status } = await client.call("/v1/events/batch?sync=true", { body: { events } })
-      assert.strictEqual(status, 200)
-    }
-  })
+  const world = consoleWorld(
+    "events",
+    keys,
+    async ({ url }) => {
+      const client = new Client(url, writer)
+      for (let from = 0; from < COUNT; from += 1_000) {
+        const events = Array.from({ length: 1_000 }, (_, n) => event(from + n))
+        const { status } = await client.call("/v1/events/batch?sync=true", { body: { events } })
+        assert.strictEqual(status, 200)
+      }
+    },
+    sharedParts("events")
+  )
   let sent = 0
   const begin: EventsWorld["begin"] = async (path, options) => {
     await world.open(path, options)

@@ -5,6 +5,7 @@
 import { assert, it } from "vitest"
 import { Client } from "../support/Client.ts"
 import { testKey } from "../support/Program.ts"
+import { sharedParts } from "../support/SharedParts.ts"
 import { coloursOf, type Look } from "./ConsoleBrowser.ts"
 import { type ConsoleWorld, consoleWorld } from "./ConsoleWorld.ts"
 
@@ -21,15 +22,22 @@ const event = (n: number, outcome: string) => ({
 /** `otherKeys` are those of other tenants, as `ALK_BOOTSTRAP_KEYS` has them. */
 export const overviewWorld = (otherKeys: string): ConsoleWorld => {
   const keys = `${key}=acme:read+write,${reader}=acme:read,${otherKeys}`
-  return consoleWorld("console", keys, async ({ url }) => {
-    const client = new Client(url, key)
-    const outcomes = ["success", "failure", "success", "error", "success", "failure"]
-    const events = outcomes.map((outcome, n) => event(n, outcome))
-    const sent = await client.call("/v1/events/batch?sync=true", { body: { events } })
-    assert.strictEqual(sent.status, 200, sent.text)
-    const agent = await client.call("/api/v1/executions", { body: { agent_id: "invoice-triage" } })
-    assert.strictEqual(agent.status, 201, agent.text)
-  })
+  return consoleWorld(
+    "console",
+    keys,
+    async ({ url }) => {
+      const client = new Client(url, key)
+      const outcomes = ["success", "failure", "success", "error", "success", "failure"]
+      const events = outcomes.map((outcome, n) => event(n, outcome))
+      const sent = await client.call("/v1/events/batch?sync=true", { body: { events } })
+      assert.strictEqual(sent.status, 200, sent.text)
+      const agent = await client.call("/api/v1/executions", {
+        body: { agent_id: "invoice-triage" }
+      })
+      assert.strictEqual(agent.status, 201, agent.text)
+    },
+    sharedParts("console")
+  )
 }
 
 /** A test for each look. */

@@ -4,6 +4,7 @@ import type { Locator, Page } from "playwright-core"
 import { assert, it } from "vitest"
 import { Client } from "../support/Client.ts"
 import { testKey } from "../support/Program.ts"
+import { sharedParts } from "../support/SharedParts.ts"
 import { coloursOf, type Look, type VisitOptions } from "./ConsoleBrowser.ts"
 import { type ConsoleWorld, consoleWorld } from "./ConsoleWorld.ts"
 
@@ -122,16 +123,21 @@ export interface RunsWorld {
 /** `spans`: of the large execution. */
 export const runsWorld = (spans: number): RunsWorld => {
   const keys = `${key}=acme:read,${writer}=acme:write`
-  const world = consoleWorld("runs", keys, async ({ url }) => {
-    const client = new Client(url, writer)
-    await sendOperations(client, failing)
-    await sendOperations(client, largeOf(spans))
-    await sendOperations(client, loop)
-    const text = readFileSync("test/examples/vercel-ai-sdk/run.json", "utf8")
-    const long = text.replaceAll("When is high water in Husum?", `When? ${LONG}`)
-    const { status } = await client.call("/v1/traces", { body: JSON.parse(long) })
-    assert.strictEqual(status, 200)
-  })
+  const world = consoleWorld(
+    "runs",
+    keys,
+    async ({ url }) => {
+      const client = new Client(url, writer)
+      await sendOperations(client, failing)
+      await sendOperations(client, largeOf(spans))
+      await sendOperations(client, loop)
+      const text = readFileSync("test/examples/vercel-ai-sdk/run.json", "utf8")
+      const long = text.replaceAll("When is high water in Husum?", `When? ${LONG}`)
+      const { status } = await client.call("/v1/traces", { body: JSON.parse(long) })
+      assert.strictEqual(status, 200)
+    },
+    sharedParts("runs")
+  )
   const begin: RunsWorld["begin"] = async (path, options) => {
     await world.open(path, options)
     await world.visit.signIn(key)

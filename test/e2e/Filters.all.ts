@@ -3,12 +3,12 @@
  * events, compared with an evaluator that shares no code with the program; 5,000 of them in
  * `npm run test:large`.
  */
-import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
 import { agree } from "../support/FilterAgreement.ts"
-import { freshFolder, type Started, start, TEST_SECRET, testKey } from "../support/Program.ts"
+import { type Started, start, testKey } from "../support/Program.ts"
 import { runs } from "../support/Runs.ts"
-import { signingKeyIn } from "../support/SigningKeyFile.ts"
+import { sharedParts } from "../support/SharedParts.ts"
 
 const ROUNDS = 1
 const EXPRESSIONS = runs(400)
@@ -18,16 +18,9 @@ let running: Started
 
 beforeAll(async () => {
   running = await start({
-    ALK_SECRET: TEST_SECRET,
-    ALK_TOPIC_PREFIX: `filters${process.pid}`,
-    CLICKHOUSE_DATABASE: `filters${process.pid}`,
-    ALK_REPLICATION: "1",
-    ALK_PARTITIONS: "2",
+    ...sharedParts("filters"),
     ALK_STREAMS_MAX: "10000",
-    ALK_SIGNING_KEY_FILE: signingKeyIn(freshFolder("filters-key")),
     LOG_LEVEL: "warn",
-    KAFKA_BROKERS: inject("bootstrap"),
-    CLICKHOUSE_URL: inject("storeUrl"),
     ALK_BOOTSTRAP_KEYS: names.map((name) => `${testKey(name)}=${name}:read+write`).join(",")
   })
 })

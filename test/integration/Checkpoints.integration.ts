@@ -4,81 +4,28 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type CheckpointRecord, openNote } from "../../src/domain/chain/Checkpoint.ts"
-import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
-import type { Command } from "../../src/domain/records/Command.ts"
-import { HEAD_PREFIX, type StoredHead } from "../../src/domain/records/StateRecords.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
-import { askIndependentTree } from "../support/IndependentTree.ts"
 import { append, deleteBelow, loseTopic, readAll, readAtLeast } from "../support/Log.ts"
-import { checkpointSigner } from "../support/Signer.ts"
-import { tamper } from "../support/Store.ts"
+import {
+  assertTreeStored,
+  assertTrue,
+  checkpointed,
+  storedCheckpoint,
+  storedHead
+} from "./support/Checkpoints.ts"
 import {
   events,
   project,
   sequence,
   sequencing,
-  signed,
   submit,
   TENANT,
   topicCheckpoints,
-  topicEvents,
   verify,
   wantCheckpoint,
   withView
 } from "./support/Evidence.ts"
-
-const { signer } = checkpointSigner
-
-/** Submit commands and sequence until a checkpoint of this size stands in the topic. */
-const checkpointed = (size: number, ...commands: ReadonlyArray<Command>) =>
-  Effect.andThen(submit(...commands), sequencing(signed(size)))
-
-/** Every checkpoint of the topic is signed, and of the events in the topic. */
-const assertTrue = Effect.fnUntraced(function* () {
-  const made = yield* topicCheckpoints
-  const hashes = (yield* topicEvents).map(({ hash }) => hash)
-  const { roots } = askIndependentTree({
-    hashes,
-    sizes: made.map(({ tree_size }) => tree_size),
-    inclusion: [],
-    consistency: []
-  })
-  assert.deepStrictEqual(
-    made.map(({ root_hash }) => root_hash),
-    roots
-  )
-  for (const { note, root_hash: rootHash, tree_size: treeSize } of made) {
-    assert.deepStrictEqual(openNote(note, [signer.vkey]), {
-      checkpoint: {
-        origin: `alk/${TENANT}`,
-        treeSize,
-        rootHash,
-        extensions: [],
-        keyIds: [signer.keyId]
-      }
-    })
-  }
-  return made
-})
-
-/** The newest value of a key of the changelog. */
-const inChangelog = (key: string) =>
-  Effect.map(readAll("state"), (records) => {
-    const value = records.findLast((record) => record.key?.toString() === key)?.value
-    return value == null ? undefined : (JSON.parse(value.toString()) as object)
-  })
-
-const storedHead = Effect.map(inChangelog(`${HEAD_PREFIX}${TENANT}`), (head) => head as StoredHead)
-const storedCheckpoint = inChangelog(`checkpoint/${TENANT}`)
-
-/** The tree in the changelog is that of the events in the topic. */
-const assertTreeStored = Effect.fnUntraced(function* () {
-  const frontier = Frontier.empty()
-  for (const { hash } of yield* topicEvents) frontier.append(hash)
-  assert.strictEqual((yield* storedHead).tree, frontier.encode())
-})
 
 describe("checkpoints", () => {
   it.live("are made while the chain grows and when one is asked for, and are stored", () =>
@@ -113,27 +60,6 @@ describe("checkpoints", () => {
         assert.deepStrictEqual(yield* store.list(TENANT, { limit: 10 }), made.toReversed())
         const report = yield* verify()
         assert.deepStrictEqual([report.status, report.assurance], ["valid", "signed"])
-      })
-    )
-  )
-
-  it.live("are stored again when the view of them was dropped, or denied by the topic", () =>
-    withView((database) =>
-      Effect.gen(function* () {
-        yield* checkpointed(5, events(5))
-        yield* checkpointed(9, events(4), wantCheckpoint())
-        yield* project()
-        const store = yield* CheckpointStore
-        const made = yield* topicCheckpoints
-        yield* tamper(`TRUNCATE TABLE ${database}.checkpoints`)
-        assert.isUndefined(yield* store.latest(TENANT))
-        yield* project()
-        assert.deepStrictEqual(yield* store.list(TENANT, { limit: 10 }), made.toReversed())
-        const forged: CheckpointRecord = { ...made[1]!, tree_size: 99 }
-        const body = Buffer.from(JSON.stringify(forged))
-        yield* store.insert([{ partition: 0, offset: 99, tenantId: TENANT, treeSize: 99, body }])
-        yield* project()
-        assert.deepStrictEqual(yield* store.list(TENANT, { limit: 10 }), made.toReversed())
       })
     )
   )
@@ -186,20 +112,6 @@ describe("a sequencer that comes back", () => {
         yield* assertTreeStored()
         yield* checkpointed(15, events(3), wantCheckpoint())
         yield* assertTrue()
-      })
-    )
-  )
-
-  it.live("makes its tree anew when an older version has written the changelog", () =>
-    withView(() =>
-      Effect.gen(function* () {
-        yield* sequence(9, events(9))
-        const { tree: _tree, ...head } = yield* storedHead
-        const key = `${HEAD_PREFIX}${TENANT}`
-        yield* append([{ topic: "state", partition: 0, key, value: JSON.stringify(head) }])
-        yield* checkpointed(13, events(4), wantCheckpoint())
-        yield* assertTrue()
-        yield* assertTreeStored()
       })
     )
   )
