@@ -1,102 +1,36 @@
-/** The command line as a user has it: `node src/cli/alk.mjs` against the program, one after the other. */
-import { type ChildProcess, spawn } from "node:child_process"
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+/** The command line as a user has it, one command after the other. */
+import { spawn } from "node:child_process"
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { createClient } from "../../src/client/index.ts"
 import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { eventuallyAsync } from "../support/Eventually.ts"
-import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
+import { testKey } from "../support/Program.ts"
+import { alkWorld, SEND } from "./AlkWorld.ts"
 import { TERMINAL } from "./CommandRuns.ts"
 
-const folder = freshFolder("command-line")
-const home = mkdtempSync(join(tmpdir(), "alk-home-"))
-const key = testKey("commandline")
-let running: Started
-
-interface Ended {
-  readonly code: number | null
-  readonly output: string
-  readonly errors: string
-}
-
-const begin = (
-  args: ReadonlyArray<string>,
-  environment: Readonly<Record<string, string>> = {}
-): ChildProcess =>
-  spawn(process.execPath, ["src/cli/alk.mjs", ...args], {
-    env: { PATH: process.env["PATH"], HOME: home, XDG_CONFIG_HOME: home, ...environment }
-  })
-
-const alkWith = (
-  { environment = {}, input = "" }: { input?: string; environment?: Record<string, string> },
-  ...args: ReadonlyArray<string>
-): Promise<Ended> =>
-  new Promise((resolve) => {
-    const child = begin(args, environment)
-    let output = ""
-    let errors = ""
-    child.stdout!.on("data", (chunk) => {
-      output += chunk
-    })
-    child.stderr!.on("data", (chunk) => {
-      errors += chunk
-    })
-    child.stdin!.end(input)
-    child.once("close", (code) => resolve({ code, output, errors }))
-  })
-
-const alk = (...args: ReadonlyArray<string>): Promise<Ended> => alkWith({}, ...args)
-
-/** The output of a command that has to end well, a JSON document a line. */
-const rows = async (...args: ReadonlyArray<string>): Promise<ReadonlyArray<any>> => {
-  const { code, errors, output } = await alk(...args)
-  assert.strictEqual(code, 0, errors)
-  return output
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line))
-}
-
-const SEND = [
-  "send",
-  "--action",
-  "document.read",
-  "--resource",
-  "d1",
-  "--resource-type",
-  "document"
-]
-
-beforeAll(async () => {
-  const environment = {
-    ALK_DATA_DIR: folder,
-    ALK_ADMIN_TOKEN: ADMIN_TOKEN,
-    ALK_BOOTSTRAP_KEYS: `${key}=commandline:read+write`
-  }
-  running = await start(environment, [process.execPath, "src/cli/alk.mjs", "up"])
-})
-
-afterAll(async () => {
-  const code = await running?.stop()
-  for (const made of [folder, home]) rmSync(made, { recursive: true, force: true })
-  assert.strictEqual(code, 0, "alk up ends well when it is asked to")
-})
+const world = alkWorld("commandline")
+const { alk, alkWith, begin, home, key, rows } = world
 
 describe("alk", () => {
   it("keeps a key that it has tried, where only its owner can read it", async () => {
     const without = await alk("events")
     assert.strictEqual(without.code, 3)
     assert.match(without.errors, /there is no key for .*\nnext: alk login/)
-    const wrong = await alkWith({ input: testKey("wrong") }, "login", "--url", running.url)
+    const wrong = await alkWith({ input: testKey("wrong") }, "login", "--url", world.running.url)
     assert.strictEqual(wrong.code, 3, wrong.errors)
     assert.isFalse(existsSync(join(home, "alk")))
-    const { code, errors } = await alkWith({ input: `${key}\n` }, "login", "--url", running.url)
+    const { code, errors } = await alkWith(
+      { input: `${key}\n` },
+      "login",
+      "--url",
+      world.running.url
+    )
     assert.strictEqual(code, 0, errors)
     assert.strictEqual(statSync(join(home, "alk/contexts.json")).mode & 0o777, 0o600)
     const [me] = await rows("login", "--show")
-    assert.deepInclude(me, { tenant_id: "commandline", url: running.url })
+    assert.deepInclude(me, { tenant_id: "commandline", url: world.running.url })
   })
 
   it("sends, lists, shows and follows events", async () => {
@@ -150,7 +84,7 @@ describe("alk", () => {
   })
 
   it("shows runs with their spans", async () => {
-    const client = createClient({ url: running.url, key })
+    const client = createClient({ url: world.running.url, key })
     client.run("researcher", { id: "run-1" }, () => client.tool("search", () => 3))
     await client.flush()
     const listed = await eventuallyAsync(
@@ -235,74 +169,6 @@ describe("alk", () => {
     assert.deepStrictEqual(JSON.parse(again.output), { stored: 1, rejected: 1 })
   })
 
-  it("keeps, holds and deletes a tenant", async () => {
-    const environment = { ALK_ADMIN_TOKEN: ADMIN_TOKEN, ALK_URL: running.url }
-    const ran = (...args: ReadonlyArray<string>) => alkWith({ environment }, "tenants", ...args)
-    const said = async (...args: ReadonlyArray<string>) => {
-      const { code, errors, output } = await ran(...args)
-      assert.strictEqual(code, 0, errors)
-      return output === "" ? undefined : JSON.parse(output)
-    }
-    await said("create", "leaver")
-    assert.deepInclude(await said("retention", "leaver", "--days", "30"), { days: 30, hold: null })
-    assert.deepInclude(await said("retention", "leaver"), { tenant_id: "leaver", days: 30 })
-    assert.deepInclude(await said("retention", "leaver", "--for-ever"), { days: null })
-    assert.deepInclude((await said("hold", "leaver", "--reason", "case 7")).hold, {
-      reason: "case 7",
-      by: "admin"
-    })
-    const held = await ran("delete", "leaver")
-    assert.notStrictEqual(held.code, 0)
-    assert.include(held.errors, "legal hold")
-    assert.deepInclude(await said("release", "leaver"), { hold: null })
-    assert.isNotNull((await said("delete", "leaver", "--reason", "ended")).deletion)
-    await said("delete", "leaver", "--cancel")
-    assert.isNotNull((await said("delete", "leaver")).deletion)
-    const gone = await said("delete", "leaver", "--confirm", "leaver")
-    assert.deepInclude(gone, { tenant_id: "leaver", deleted_by: "admin" })
-    assert.include((await ran("retention", "leaver")).errors, "was deleted")
-  })
-
-  it("makes tenants, keys and share links, and takes them back", async () => {
-    const environment = { ALK_ADMIN_TOKEN: ADMIN_TOKEN }
-    const admin = async (...args: ReadonlyArray<string>) => {
-      const { code, errors, output } = await alkWith({ environment }, ...args)
-      assert.strictEqual(code, 0, errors)
-      return output === "" ? undefined : JSON.parse(output)
-    }
-    assert.deepInclude(await admin("tenants", "create", "acme", "--name", "Acme"), { id: "acme" })
-    const made = await admin("keys", "create", "acme", "--scopes", "read", "--label", "reader")
-    const login = await alkWith(
-      { input: made.key },
-      "login",
-      "--context",
-      "acme",
-      "--url",
-      running.url
-    )
-    assert.strictEqual(login.code, 0, login.errors)
-    const denied = await alk(...SEND, "--actor", "eve", "--context", "acme")
-    assert.strictEqual(denied.code, 3)
-    assert.match(denied.errors, /next: use a key that may do this/)
-    await admin("keys", "revoke", "acme", made.id)
-    const [listed] = [await admin("keys", "list", "acme")]
-    assert.isString(listed.revoked_at)
-    const link = await admin(
-      "share",
-      "create",
-      "--actor",
-      "alice",
-      "--label",
-      "auditor",
-      "--context",
-      "default"
-    )
-    assert.match(link.token, /^shr_/)
-    await admin("share", "revoke", link.id, "--context", "default")
-    const [revoked] = await rows("share", "list", "--context", "default")
-    assert.isString(revoked.revoked_at)
-  })
-
   it("records a demonstration", async () => {
     const context = ["--context", "default"]
     const made = await rows("demo", "--events", "20", ...context)
@@ -340,12 +206,12 @@ describe("alk at a terminal", () => {
   it("asks for the key, and does not show it", async () => {
     const shown = await atTerminal(
       [
-        ["Address of the service", running.url],
+        ["Address of the service", world.running.url],
         ["API key", key]
       ],
       ...["login", "--context", "typed"]
     )
-    assert.include(shown, `tenant commandline (read, write) of ${running.url} is kept in `)
+    assert.include(shown, `tenant commandline (read, write) of ${world.running.url} is kept in `)
     assert.notInclude(shown, key)
   })
 
