@@ -8,8 +8,8 @@ import { promisify } from "node:util"
 import { CompressionTypes, Kafka, logLevel, Partitioners, type Producer } from "kafkajs"
 import { assert, inject } from "vitest"
 import { Client, type Json } from "../support/Client.ts"
-import { freshFolder, type Started, start, TEST_SECRET, testKey } from "../support/Program.ts"
-import { signingKeyIn } from "../support/SigningKeyFile.ts"
+import { start, testKey } from "../support/Program.ts"
+import { sharedParts } from "../support/SharedParts.ts"
 import { AT, forgeries } from "./Forgeries.ts"
 
 const PARTITIONS = 2
@@ -57,19 +57,6 @@ const sent = Array.from({ length: EVENTS }, (_, index): Json => {
   const { name: _name, ...plainResource } = resource
   return { ...rest, actor: plainActor, resource: index % 4 === 1 ? plainResource : resource }
 })
-
-const startProgram = (environment: Readonly<Record<string, string>>): Promise<Started> =>
-  start({
-    ALK_SECRET: TEST_SECRET,
-    ALK_REPLICATION: "1",
-    ALK_PARTITIONS: String(PARTITIONS),
-    ALK_SIGNING_KEY_FILE: signingKeyIn(freshFolder("consumers-key")),
-    LOG_LEVEL: "warn",
-    KAFKA_BROKERS: inject("bootstrap"),
-    CLICKHOUSE_URL: inject("storeUrl"),
-    ALK_BOOTSTRAP_KEYS: tenants.map((name) => `${testKey(name)}=${name}:read+write`).join(","),
-    ...environment
-  })
 
 const writeEvents = async (url: string): Promise<void> => {
   const sync = { headers: { "x-service-sync": "true" } }
@@ -170,9 +157,13 @@ export const makeWorld = async (
   variables: Readonly<Record<string, string>> = {}
 ): Promise<World> => {
   const prefix = `${name}${process.pid}`
-  const program = await startProgram({
-    ALK_TOPIC_PREFIX: prefix,
-    CLICKHOUSE_DATABASE: prefix,
+  const program = await start({
+    ...sharedParts(name),
+    ALK_PARTITIONS: String(PARTITIONS),
+    LOG_LEVEL: "warn",
+    ALK_BOOTSTRAP_KEYS: tenants
+      .map((tenant) => `${testKey(tenant)}=${tenant}:read+write`)
+      .join(","),
     ...variables
   })
   const [topic, forgedTopic] = [`${prefix}.events`, `${prefix}.forged`]

@@ -3,14 +3,13 @@
  * it on one connection, as events and as changes of an execution; one that doesn't is closed.
  */
 import { once } from "node:events"
-import { rmSync } from "node:fs"
 import { connect } from "node:net"
-import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { event } from "../support/BlackBox.ts"
 import { Client, readStream } from "../support/Client.ts"
 import { eventuallyAsync } from "../support/Eventually.ts"
-import { freshFolder, type Started, start, TEST_SECRET, testKey } from "../support/Program.ts"
-import { signingKeyIn } from "../support/SigningKeyFile.ts"
+import { type Started, start, testKey } from "../support/Program.ts"
+import { sharedParts } from "../support/SharedParts.ts"
 
 const BATCHES = 8
 const BATCH_EVENTS = 1_000
@@ -22,8 +21,6 @@ const READ_MS = 500_000
 /** Many times what it takes until a connection on which nothing moves is given up. */
 const STALLED_MS = 300_000
 
-const prefix = `bursts_${process.pid}`
-const folder = freshFolder("bursts-key")
 const key = testKey("bursts")
 let program: Started
 let client: Client
@@ -31,23 +28,14 @@ let client: Client
 beforeAll(async () => {
   program = await start({
     ALK_ROLES: "api,sequencer,projection",
-    KAFKA_BROKERS: inject("bootstrap"),
-    CLICKHOUSE_URL: inject("storeUrl"),
-    CLICKHOUSE_DATABASE: prefix,
-    ALK_TOPIC_PREFIX: prefix,
+    ...sharedParts("bursts"),
     ALK_PARTITIONS: "1",
-    ALK_REPLICATION: "1",
-    ALK_SECRET: TEST_SECRET,
-    ALK_SIGNING_KEY_FILE: signingKeyIn(folder),
     ALK_BOOTSTRAP_KEYS: `${key}=bursts:read+write`
   })
   client = new Client(program.url, key)
 })
 
-afterAll(async () => {
-  await program.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterAll(() => program.stop())
 
 const closedReaders = async (): Promise<number> => {
   const { text } = await client.call("/metrics")

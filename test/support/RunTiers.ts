@@ -60,8 +60,8 @@ const projects = tiers.split(",").flatMap((tier) => ["--project", tier])
 
 const code = await vitest(FILES.first, variables, [...projects, ...more])
 const first = { code, results: resultsIn(FILES.first) }
-const { retried } = judge(first)
 let verdict = judge(first)
+const { retried } = verdict
 if (retried.length > 0 && !isInterrupted) {
   console.log(`\nonce more, alone: ${retried.join(", ")}`)
   const again = await vitest(FILES.again, { ...variables, TEST_ALONE: "true" }, [
