@@ -14,7 +14,7 @@ interface SystemError extends Error {
 
 const SQLITE_BUSY = 5
 
-/** True if the lock was not got because somebody else has it. */
+/** True if the lock was refused because another process holds it. */
 export const isHeldElsewhere = (cause: unknown): boolean =>
   (cause as SystemError).errcode === SQLITE_BUSY
 

@@ -51,7 +51,7 @@ interface Feed {
 /** A feed, and how far it is. */
 export interface OpenFeed<F> {
   readonly feed: F
-  /** Offset after the last record that was delivered; until there is one, what heads stand for. */
+  /** Offset after the last record that was delivered; at first, that up to which heads are known. */
   position: number
 }
 
@@ -79,8 +79,8 @@ const readForEver = (reader: LogReader, place: Partition, start: number, open: O
 }
 
 /**
- * Deliver what the heads known here don't stand for yet, and what follows, for as long as the scope
- * is open.
+ * Deliver the records after those that the heads known here include, for as long as the scope is
+ * open.
  */
 export const openFeed = Effect.fnUntraced(function* <F extends Feed>(
   heads: Heads["Service"],

@@ -17,12 +17,12 @@ export class Heads extends Context.Service<
     /** The same for the tenant's chain of trace facts. */
     traceHead(tenantId: string): Effect.Effect<Head | undefined, LogUnavailable>
     /**
-     * Offset after the last record of the chain's topic that the heads known here stand for; 0 while
+     * Offset after the last record of the chain's topic that the heads known here include; 0 while
      * nothing is known.
      */
     written(chain: Chain, partition: number): Effect.Effect<number>
     /**
-     * The tenant's head, as soon as the heads known here stand for all before this offset of the
+     * The tenant's head, as soon as the heads known here include all before this offset of the
      * chain's topic, and this one has come to this sequence number.
      */
     reached(key: ChainKey, offset: number, sequenceNumber: number): Effect.Effect<Head | undefined>

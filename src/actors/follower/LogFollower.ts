@@ -71,7 +71,7 @@ class LogState {
   readonly progress: Array<Progress>
   readonly heads = new Map<string, Head>()
   readonly traceHeads = new Map<string, Head>()
-  /** Per partition: offsets after the last records that these heads stand for. */
+  /** Per partition: offsets after the last records that these heads include. */
   readonly written: Array<Readonly<Record<Chain, number>>>
   /** Notes with which keys have handed trees over, by `handOverName`. */
   readonly handOvers = new Map<string, string>()

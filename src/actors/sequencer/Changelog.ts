@@ -62,7 +62,7 @@ export const stateRecords = (
   const { applied } = changes
   const totals = totalsAfter(state, changes)
   const tracesUnlogged = unloggedAfter(state, changes, ends)
-  // First: who reads a part of the transaction knows what its heads stand for.
+  // First: a reader of a part of the transaction knows up to which record its heads go.
   const records = [appliedRecord({ ...state, ...ends, applied, totals, tracesUnlogged })]
   for (const record of headRecords("events", changes.heads, changes.trees)) records.push(record)
   for (const checkpoint of changes.checkpoints) records.push(checkpointRecord(checkpoint))

@@ -107,8 +107,8 @@ const receivedCommandOf = (
   if (record.refused !== undefined) {
     const { offset, refused, value } = record
     // Nothing of it counts: a receipt that it names may be that of another command.
-    const nobody = { tenantId: undefined, receiptId: undefined }
-    return { offset, value, format, unreadable: refused, isForeign: true, ...nobody }
+    const unnamed = { tenantId: undefined, receiptId: undefined }
+    return { offset, value, format, unreadable: refused, isForeign: true, ...unnamed }
   }
   if (isNewer(format)) return newerFormat(partition, record.offset, format)
   const { offset, value } = record

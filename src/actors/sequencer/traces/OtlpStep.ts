@@ -145,7 +145,7 @@ export class OtlpSpans {
     }
   }
 
-  /** A root that is refused would leave its execution running for ever: it ends as the root did. */
+  /** Ends the execution of a refused root as the root ended; otherwise it would run without an end. */
   endRefused(): void {
     for (const { operation, refusal } of this.#recordings) {
       const { endedAt, executionId, parentSpanId, status } = operation

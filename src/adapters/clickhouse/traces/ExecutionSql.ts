@@ -102,7 +102,7 @@ export const sortKeys = ({ order = "desc", sort = "started_at" }: ExecutionFilte
 export const ofTenant = (tenantId: string, bind: Parameters): string =>
   `${bind.tenant(tenantId)} AND scope = ${Scope.execution}`
 
-/** The id of an agent that has no name stands for it. */
+/** The name of an agent; its id where it has none. */
 const AGENT_NAME = "if(summary.agent_name = '', CAST(agent_id, 'String'), summary.agent_name)"
 
 /** Conditions on the facts that say when an execution has started, and by whom. */
