@@ -17,7 +17,7 @@ export const SQL_MEMORY_MAX = 1_073_741_824
 /** Statements of a tenant at once, in each process with an API, so that others get their turn. */
 export const SQL_AT_ONCE_MAX = 2
 /** Characters of a statement at most. */
-export const SQL_LENGTH_MAX = 65_536
+export const SQL_LENGTH_MAX = 20_000
 
 /** The statement can't be run: why, in words for its author. */
 export class SqlRefused extends Schema.TaggedError<SqlRefused>()("SqlRefused", {

@@ -1,7 +1,8 @@
 /**
  * The functions of ClickHouse that a statement of a client may use: those that compute on their
- * arguments alone. None that reads files, other tables, the server or the session, sleeps, throws, or
- * takes the name of another function as a text.
+ * arguments alone. None that reads files, other tables, the server or the session, sleeps, throws,
+ * takes the name of another function as a text, or takes time by the square of its input, as distances
+ * between two texts do: nothing stops a function between two rows.
  */
 
 const words = (text: string): ReadonlyArray<string> => text.trim().split(/\s+/)
@@ -73,8 +74,7 @@ const TEXTS = words(`
   splitByRegexp splitByWhitespace splitByNonAlpha alphaTokens arrayStringConcat appendTrailingCharIfAbsent
   toValidUTF8 isValidUTF8 ascii base64Encode base64Decode tryBase64Decode encodeURLComponent
   decodeURLComponent domain domainWithoutWWW topLevelDomain protocol path queryString
-  extractURLParameter cutToFirstSignificantSubdomain ngramDistance ngramSearch levenshteinDistance
-  editDistance jaroWinklerSimilarity soundex leftPad rightPad lpad rpad leftPadUTF8 rightPadUTF8 ngrams
+  extractURLParameter cutToFirstSignificantSubdomain ngramDistance ngramSearch soundex leftPad rightPad lpad rpad leftPadUTF8 rightPadUTF8 ngrams
   tokens MD5 SHA1 SHA256 sipHash64 cityHash64 xxHash64 xxHash32 murmurHash3_64 crc32 halfMD5 IPv4NumToString
   IPv4StringToNum IPv4StringToNumOrNull toIPv4 toIPv4OrNull toIPv6 toIPv6OrNull isIPv4String isIPv6String
   isIPAddressInRange toUUID toUUIDOrNull repeat space
@@ -120,6 +120,14 @@ const WINDOWS = words(`
   leadInFrame nth_value
 `)
 
+/** Those whose first of several arguments is a function. */
+const HIGHER_ORDER = words(`
+  arrayMap arrayFilter arrayFill arraySplit arrayFirst arrayFirstOrNull arrayFirstIndex arrayLast
+  arrayLastOrNull arrayLastIndex arrayCount arrayExists arrayAll arraySum arrayAvg arrayMin arrayMax
+  arrayProduct arrayCumSum arrayDifference arrayCompact arraySort arrayReverseSort arrayFold mapFilter
+  mapApply mapSort
+`)
+
 const lower = (names: ReadonlyArray<string>): ReadonlySet<string> =>
   new Set(names.map((name) => name.toLowerCase()))
 
@@ -134,6 +142,10 @@ const SCALAR = lower([
   ...WINDOWS
 ])
 const AGGREGATE = lower(AGGREGATES)
+const HIGHER = lower(HIGHER_ORDER)
+
+/** True for a function that takes a function; ClickHouse takes the name of any there. */
+export const takesFunction = (name: string): boolean => HIGHER.has(name.toLowerCase())
 
 /** What ClickHouse lets stand behind the name of an aggregate function. */
 const COMBINATORS = /(if|array|distinct|ornull|ordefault|map)$/

@@ -4,7 +4,7 @@
 import { Effect, Layer } from "effect"
 import { ChdbEngine } from "../../../src/adapters/clickhouse/client/ChdbEngine.ts"
 import { ClickHouseConnection } from "../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
-import { sqlContract, sqlLimitsContract } from "./support/SqlContract.ts"
+import { sqlContract, sqlLimitsContract, sqlReadingContract } from "./support/SqlContract.ts"
 import { temporaryFolder } from "./support/StoreProcesses.ts"
 
 const engine = Layer.unwrap(Effect.map(temporaryFolder, ChdbEngine.layer))
@@ -14,3 +14,4 @@ const embedded = (database: string) =>
 
 sqlContract("SQL in this process", embedded)
 sqlLimitsContract("SQL in this process", embedded)
+sqlReadingContract("reading SQL in this process", embedded)

@@ -26,6 +26,7 @@ const WRITE_CONNECTIONS = 1
 const BULK_READS = READ_CONNECTIONS - 1
 /** Statements that wait for a connection at most, per kind and for bulk reads apart. */
 const WAITING_MAX = 256
+const HELD = "a statement that was given up still runs on the embedded store"
 
 /** Settings of the HTTP layer, without meaning inside a process. */
 const HTTP_SETTINGS = new Set([
@@ -77,7 +78,12 @@ export interface Inserted {
 interface Waiting {
   readonly isBulk: boolean
   readonly receive: (connection: ChdbConnection) => void
+  readonly refuse: (cause: unknown) => void
 }
+
+/** As ClickHouse says it. */
+const tooMany = (why: string): Error =>
+  new Error(`Code: 202. DB::Exception: ${why}. (TOO_MANY_SIMULTANEOUS_QUERIES)`)
 
 /**
  * Hands out each connection to one statement at a time, first come, first served, but for bulk
@@ -88,6 +94,8 @@ class Connections {
   readonly #free: Array<ChdbConnection>
   readonly #bulkMax: number
   #bulk = 0
+  /** Of the bulk reads that run, those that nobody waits for any more: none can be stopped. */
+  #abandoned = 0
   #waiting: Array<Waiting> = []
 
   constructor(connections: ReadonlyArray<ChdbConnection>, bulkMax: number) {
@@ -100,11 +108,21 @@ class Connections {
     { settings, signal }: Pick<Request, "settings" | "signal">,
     run: (connection: ChdbConnection) => Promise<A>
   ): Promise<A> {
+    signal?.throwIfAborted()
     const isBulk = Number(settings?.["priority"] ?? 0) > 0
     const connection = this.#take(isBulk) ?? (await this.#next(isBulk, signal))
+    let isAbandoned = false
+    const abandon = () => {
+      isAbandoned = true
+      this.#abandoned += 1
+      this.#refuseBulk()
+    }
+    if (isBulk) signal?.addEventListener("abort", abandon, { once: true })
     try {
       return await run(connection)
     } finally {
+      signal?.removeEventListener("abort", abandon)
+      if (isAbandoned) this.#abandoned -= 1
       if (isBulk) this.#bulk -= 1
       this.#free.push(connection)
       this.#handOut()
@@ -129,24 +147,34 @@ class Connections {
   }
 
   #next(isBulk: boolean, signal?: AbortSignal): Promise<ChdbConnection> {
-    if (this.#waiting.filter((other) => other.isBulk === isBulk).length >= WAITING_MAX) {
-      throw new Error(
-        `Code: 202. DB::Exception: ${WAITING_MAX} statements wait for the embedded store already.`
-          + " (TOO_MANY_SIMULTANEOUS_QUERIES)"
-      )
-    }
+    if (this.#waiting.filter((other) => other.isBulk === isBulk).length >= WAITING_MAX)
+      throw tooMany(`${WAITING_MAX} statements wait for the embedded store already`)
+    if (isBulk && this.#isHeld()) throw tooMany(HELD)
     return new Promise((resolve, reject) => {
       const receive = (connection: ChdbConnection) => {
         signal?.removeEventListener("abort", leave)
         resolve(connection)
       }
-      const leave = () => {
+      const refuse = (cause: unknown) => {
+        signal?.removeEventListener("abort", leave)
         this.#waiting = this.#waiting.filter((other) => other.receive !== receive)
-        reject(signal?.reason)
+        reject(cause)
       }
+      const leave = () => refuse(signal?.reason)
       signal?.addEventListener("abort", leave, { once: true })
-      this.#waiting.push({ isBulk, receive })
+      this.#waiting.push({ isBulk, receive, refuse })
     })
+  }
+
+  /** Whether all that bulk reads may take runs on for nobody, however long. */
+  #isHeld(): boolean {
+    return this.#abandoned > 0 && this.#abandoned >= this.#bulkMax
+  }
+
+  /** Whoever waits for such a read is told at once. */
+  #refuseBulk(): void {
+    if (!this.#isHeld()) return
+    for (const { isBulk, refuse } of this.#waiting) if (isBulk) refuse(tooMany(HELD))
   }
 
   /** Closing a busy connection aborts the engine, so each is closed once it is free. */

@@ -56,35 +56,17 @@ const hasPathAsTable = (tokens: ReadonlyArray<string>): boolean => {
 const isOutside = (token: string): boolean =>
   OUTSIDE.test(nameOf(token)) || (QUOTED_NAME.test(token) && token.includes("\\"))
 
-const TREE_OF = "SELECT * FROM ( EXPLAIN AST".split(" ")
-const READABLE = new Set(["SELECT", "WITH", "("])
-
-/**
- * Without what is in the brackets of `SELECT * FROM (EXPLAIN AST …)`, which is how SQL of clients is
- * looked at: it shows how a statement is read, and opens nothing that it names.
- */
-const withoutTree = (tokens: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const inner = TREE_OF.length
-  const isTree = TREE_OF.every((word, at) => word === tokens[at]?.toUpperCase())
-  if (!isTree || !READABLE.has(tokens[inner]?.toUpperCase() ?? "")) return tokens
-  let depth = 1
-  const close = tokens.findIndex((token, at) => {
-    if (at >= inner) depth += token === "(" ? 1 : token === ")" ? -1 : 0
-    return depth === 0
-  })
-  return close < 0 ? tokens : tokens.toSpliced(inner, close - inner)
-}
-
 /** Why a statement is not passed on; undefined if it is. */
 export const refusalOf = (sql: string): string | undefined => {
-  const all = tokensOf(sql)
-  const end = all.indexOf(";")
-  if (end >= 0 && all.slice(end).some((token) => token !== ";")) return "one statement a request"
-  const tokens = withoutTree(all)
+  const tokens = tokensOf(sql)
+  const end = tokens.indexOf(";")
+  if (end >= 0 && tokens.slice(end).some((token) => token !== ";")) return "one statement a request"
   for (const [at, token] of tokens.entries()) {
     const word = token.toUpperCase()
     const next = tokens[at + 1]?.toUpperCase()
-    if (next === "(" && isOutside(token)) return `${nameOf(token)}() reaches outside`
+    // A bare name at the beginning of brackets may stand for the function of that name.
+    if ((next === "(" || tokens[at - 1] === "(") && isOutside(token))
+      return `${nameOf(token)}() reaches outside`
     if ((word === "INTO" && next === "OUTFILE") || (word === "FROM" && next === "INFILE")) {
       return `${word} ${next} reaches outside`
     }

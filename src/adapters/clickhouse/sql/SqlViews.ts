@@ -1,6 +1,6 @@
 /**
  * The tables that read-only SQL sees: views of one tenant, as common table expressions that stand
- * before the statement. Nothing else can be named in it, see SqlTree.ts.
+ * before the statement. Nothing else can be named in it, see SqlStatement.ts.
  */
 import { type SqlColumn, type SqlTable, sqlTableNames } from "../../../domain/sql/SqlTables.ts"
 import { readable, withFloatDigits } from "../client/JsonColumns.ts"
@@ -8,6 +8,7 @@ import type { StoreClient } from "../client/StoreClient.ts"
 import { isErased, literal } from "../events/EventText.ts"
 import { spanSummary } from "../traces/SummarySql.ts"
 import { Scope } from "../traces/TraceColumns.ts"
+import { viewName } from "./SqlStatement.ts"
 
 const orNull = (condition: string, value: string): string => `if(${condition}, ${value}, NULL)`
 
@@ -218,8 +219,11 @@ export const viewSelects = (
   )
 }
 
-/** The `WITH` list for a tenant. */
-export const viewsOf = (...of: Parameters<typeof viewSelects>): string =>
+/** The definitions of some views of a tenant, as they stand behind WITH. */
+export const viewDefinitions = (
+  names: ReadonlyArray<string>,
+  ...of: Parameters<typeof viewSelects>
+): ReadonlyArray<string> =>
   viewSelects(...of)
-    .map(([name, select]) => `${name} AS (${select})`)
-    .join(", ")
+    .filter(([name]) => names.includes(name))
+    .map(([name, select]) => `${viewName(name)} AS (${select})`)

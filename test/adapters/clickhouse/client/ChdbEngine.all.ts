@@ -214,6 +214,33 @@ describe("opening the embedded engine", () => {
     })
   )
 
+  it.live("tells bulk reads at once that one which was given up still runs", () =>
+    Effect.gen(function* () {
+      const engine = yield* ChdbEngine.open(yield* temporaryFolder)
+      const ask = askOf(engine)
+      const client = new AbortController()
+      const bulk = { priority: "10" }
+      const sql = endless("abandoned")
+      const given = yield* Effect.forkChild(
+        Effect.promise(() =>
+          engine.run({ sql, settings: bulk, signal: client.signal }).catch(String)
+        ),
+        { startImmediately: true }
+      )
+      yield* eventually("it runs", ask(RUNNING), (running) => running === "abandoned\n")
+      const waits = yield* Effect.forkChild(ask("SELECT 2", bulk), { startImmediately: true })
+      client.abort()
+      assert.include(yield* Fiber.join(waits), "still runs")
+      assert.include(yield* ask("SELECT 3", bulk), "still runs")
+      assert.strictEqual(yield* ask("SELECT 1 FORMAT TSV"), "1\n")
+      yield* ask(killed("abandoned"))
+      assert.include(String(yield* Fiber.join(given)), "QUERY_WAS_CANCELLED")
+      assert.strictEqual(yield* ask("SELECT 4 FORMAT TSV", bulk), "4\n")
+      const late = { sql: "SELECT 5", signal: client.signal }
+      assert.include(yield* Effect.promise(() => engine.run(late).then(String, String)), "abort")
+    })
+  )
+
   it.live("lets what runs end before it closes", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder

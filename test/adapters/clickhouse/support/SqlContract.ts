@@ -2,6 +2,7 @@
  * What read-only SQL has to do, as tests: run on the engine in this process and on the same engine
  * behind HTTP in another.
  */
+import { inspect } from "node:util"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import fc from "fast-check"
@@ -9,6 +10,7 @@ import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client
 import { layerStores } from "../../../../src/adapters/clickhouse/Stores.ts"
 import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
 import { eventFields } from "../../../../src/domain/events/EventFields.ts"
+import { allowedFunctions, takesFunction } from "../../../../src/domain/sql/SqlFunctions.ts"
 import { sqlTableNames, sqlTables } from "../../../../src/domain/sql/SqlTables.ts"
 import { summaryOf } from "../../../../src/domain/traces/SpanSummary.ts"
 import { parseFact } from "../../../../src/domain/traces/TraceFact.ts"
@@ -23,7 +25,17 @@ import {
 import { TraceStore } from "../../../../src/ports/TraceStore.ts"
 import { runs } from "../../../support/Runs.ts"
 import { anyEvents } from "./Generators.ts"
+import {
+  honestAnswer,
+  readHonestAnswers,
+  writeHonestAnswers,
+  writesHonestAnswers
+} from "./HonestAnswers.ts"
+import { HONEST_TENANT, storeHonestData } from "./HonestData.ts"
+import { honestStatements } from "./HonestStatements.ts"
 import { refusedStatements } from "./SqlCorpus.ts"
+import { derivations, mutations } from "./SqlDerivations.ts"
+import { differentReadings } from "./SqlReading.ts"
 import { chainOf, rowsOf, type Sample, storedEvent, timeAt } from "./StoredBodies.ts"
 import { FactChain, factRows, type Told } from "./StoredFacts.ts"
 
@@ -355,10 +367,51 @@ export const sqlContract = (
               + " ORDER BY sequence_number DESC LIMIT 1",
             { a: 100, b: `evt-${tenant}-99`, c: 2 }
           ],
+          [
+            "WITH x AS (SELECT 2 AS n) SELECT sum(n) AS n FROM (WITH y AS (SELECT n FROM x) SELECT n FROM y"
+              + " UNION ALL (SELECT n + 1 FROM x))",
+            { n: 5 }
+          ],
+          [
+            "WITH x AS (SELECT 1 AS k) SELECT count() OVER (ORDER BY (SELECT k FROM x)) AS n FROM events LIMIT 1",
+            { n: 100 }
+          ],
+          [
+            "SELECT sum(n) AS n FROM ((SELECT 1 AS n EXCEPT SELECT 2) UNION ALL SELECT count() FROM events)",
+            { n: 101 }
+          ],
           ["SELECT count() AS n FROM executions", { n: 0 }],
           ["SELECT count() AS n FROM spans s LEFT JOIN executions e USING (execution_id)", { n: 0 }]
         ]
         for (const [sql, row] of each) assert.deepStrictEqual(yield* first(sql), row, sql)
+      })
+    )
+
+    it.effect("answers honest statements as it did before", () =>
+      Effect.gen(function* () {
+        yield* storeHonestData(950)
+        // Evenly spread, as many as there is time for.
+        const asked = runs(honestStatements.length)
+        const isAsked = (at: number) =>
+          writesHonestAnswers || (at * asked) % honestStatements.length < asked
+        const statements = honestStatements.filter((_, at) => isAsked(at))
+        const answers = yield* Effect.forEach(statements, (sql) =>
+          answer(HONEST_TENANT, sql).pipe(
+            Effect.map((bytes) => honestAnswer(sql, bytes.toString())),
+            Effect.catch((error) => Effect.succeed({ failure: inspect(error) }))
+          )
+        )
+        if (writesHonestAnswers) writeHonestAnswers(answers)
+        const all = readHonestAnswers()
+        assert.strictEqual(all.length, honestStatements.length)
+        const before = all.filter((_, at) => isAsked(at))
+        const differing = statements.flatMap((sql, at) => {
+          // As the file has them.
+          const [is, was] = [JSON.stringify(answers[at]), JSON.stringify(before[at])]
+          return is === was ? [] : [`${sql}\n  is  ${is}\n  was ${was}`]
+        })
+        assert.strictEqual(differing.length, 0, differing.join("\n\n"))
+        assert.notInclude(JSON.stringify(before), '{"failure":')
       })
     )
 
@@ -517,6 +570,57 @@ export const sqlContract = (
       })
     )
 
+    it.effect("repeats no value of the data in an error, and nothing of the views", () =>
+      Effect.gen(function* () {
+        const tenant = newTenant()
+        const value = "hunter2"
+        yield* stored(
+          chainOf(tenant, 2, () => ({
+            resource: { id: value, type: value },
+            metadata: { [value]: value }
+          })),
+          tenants
+        )
+        for (const [expression, why] of [
+          ["toInt64(resource_id)", "a value can't be converted"],
+          ["CAST(resource_id AS Date)", "a value can't be converted"],
+          ["toDateTime(resource_id)", "a value can't be converted"],
+          ["CAST(resource_id AS Enum('a' = 1))", "ClickHouse refuses it"],
+          ["match(id, concat('(', resource_id))", "the regular expression can't be read"],
+          ["toUUID(resource_id)", "a value can't be converted"],
+          ["intDiv(1, length(resource_id) - 7)", "a division by zero"],
+          ["toFixedString(resource_id, 2)", "ClickHouse refuses it"],
+          ["(SELECT resource_id FROM events)", "gives more than one row"],
+          ["resource_id + 1", "has a type that doesn't fit"],
+          ["max(max(resource_id))", "max: an aggregate function has no place here"],
+          ["e.resource_id", "resource_id: there is no such column"],
+          ["lower(id, id)", "lower: a function has too many arguments, or too few"],
+          ["tostring(1)", "tostring: ClickHouse has no such function"]
+        ] as const) {
+          const message = yield* refusalOf(tenant, `SELECT ${expression} FROM events`)
+          assert.include(message, why, expression)
+          assert.notMatch(message, /hunter2|in scope|view events|unhex|PREWHERE/, expression)
+        }
+      })
+    )
+
+    it.effect("means to ClickHouse what was read", () =>
+      Effect.gen(function* () {
+        const { client } = yield* ClickHouseConnection
+        const numRuns = runs(5_000)
+        const changed = fc.oneof(derivations, fc.constantFrom(...honestStatements))
+        const statements = [
+          ...fc.sample(derivations, { numRuns }),
+          ...fc.sample(mutations(changed), { numRuns })
+        ]
+        const { different, read } = yield* Effect.promise(() =>
+          differentReadings(client, statements)
+        )
+        assert.isAbove(read, numRuns)
+        assert.deepStrictEqual(different, [])
+      })
+    )
+
     it.effect("never computes anything on the row of another tenant", () =>
       Effect.gen(function* () {
         const [mine, other] = [`leak-a`, `leak-b`]
@@ -582,6 +686,73 @@ export const sqlLimitsContract = (
           "10 s"
         )
       })
+    )
+  })
+}
+
+/**
+ * What the grammar rests on, tried on the engine at length: which functions take the name of another
+ * one, and that each statement is read as it was asked.
+ */
+export const sqlReadingContract = (
+  what: string,
+  connection: (database: string) => Layer.Layer<ClickHouseConnection, unknown>
+): void => {
+  layer(connection(database), { excludeTestServices: true })(what, (it) => {
+    it.effect("takes the name of a function in no other place than those that are known", () =>
+      Effect.gen(function* () {
+        const { client } = yield* ClickHouseConnection
+        const array = "['/etc/hostname']"
+        const places = [
+          ["file"],
+          ["file", array],
+          ["file", "'/etc/hostname'"],
+          ["file", array, array],
+          ["file", array, "''"],
+          [array, "file"],
+          ["'a'", "file"],
+          [array, "file", array],
+          [array, array, "file"],
+          ["file", "map('a', 'b')"]
+        ]
+        const readsName = (sql: string) =>
+          client.query({ query: `SELECT ${sql} FORMAT Null` }).then(
+            () => true,
+            ({ message }: Error) =>
+              message.includes("__function_ref") || !message.includes("`file`")
+          )
+        const unknown: Array<string> = []
+        for (const called of allowedFunctions) {
+          if (takesFunction(called)) continue
+          for (const place of places) {
+            const sql = `${called}(${place.join(", ")})`
+            const isOther =
+              /^(cast|extract|date_?(add|sub)|timestamp_?(add|sub)|group_?concat|lambda)$/i
+            if (isOther.test(called)) continue
+            if (yield* Effect.promise(() => readsName(sql))) unknown.push(sql)
+          }
+        }
+        assert.deepStrictEqual(unknown, [])
+      })
+    )
+
+    it.effect(
+      "means to ClickHouse what was read, a hundred thousand times",
+      () =>
+        Effect.gen(function* () {
+          const { client } = yield* ClickHouseConnection
+          const numRuns = runs(5_000)
+          const changed = fc.oneof(derivations, fc.constantFrom(...honestStatements))
+          for (let round = 0; round < 10; round++) {
+            const statements = [
+              ...fc.sample(derivations, { numRuns }),
+              ...fc.sample(mutations(changed), { numRuns })
+            ]
+            const { different } = yield* Effect.promise(() => differentReadings(client, statements))
+            assert.deepStrictEqual(different, [])
+          }
+        }),
+      900_000
     )
   })
 }

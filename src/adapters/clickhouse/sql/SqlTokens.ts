@@ -1,0 +1,125 @@
+/** The words, names, texts, numbers and signs that a statement of a client is made of. */
+
+export interface Token {
+  /** `word` is a bare name or a keyword, `name` one in quotes, `end` what comes after the last one. */
+  readonly kind: "word" | "name" | "text" | "number" | "sign" | "end"
+  /**
+   * As it stands there; of a name what is between its quotes, of a text that as it is written for
+   * ClickHouse.
+   */
+  readonly text: string
+  /** Where it begins, in UTF-16 code units. */
+  readonly at: number
+}
+
+/** Why a statement isn't run, and where in it that is. */
+export class SqlProblem extends Error {
+  readonly at: number
+
+  constructor(message: string, at: number) {
+    super(message)
+    this.at = at
+  }
+}
+
+/** Line and column of a place, from 1. */
+export const placeOf = (sql: string, at: number): string => {
+  const lines = sql.slice(0, at).split("\n")
+  return `line ${lines.length}, column ${[...lines.at(-1)!].length + 1}`
+}
+
+const SKIPPED = /(?:\s+|--[^\n]*|\/\/[^\n]*|#[! ][^\n]*|\/\*[^]*?\*\/)+/y
+const TOKEN =
+  /(?<digits>[xX]'[\da-fA-F]*'|[bB]'[01]*')|(?<word>[A-Za-z_]\w*)|\$(?<tag>\w*)\$(?<here>[^]*?)\$\k<tag>\$|'(?<text>(?:[^'\\]|\\[^]|'')*)'|`(?<back>[^`]*)`|"(?<double>[^"]*)"|(?<sign><=>|->|::|\|\||<=|>=|<>|!=|==|[()[\],.*+\-/%=<>?:;])/y
+const NUMBER =
+  /(?:0[xX][\da-fA-F]+(?:\.[\da-fA-F]*)?(?:[pP][+-]?\d+)?|0[bB][01]+|(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])/y
+const WHOLE_NUMBER = /\d+/y
+const PLAIN_NAME = /^[^\\\x00-\x1f\x7f]+$/
+
+/** What has begun and does not end, by its first character. */
+const UNENDED: Readonly<Record<string, string>> = {
+  "'": "this text does not end: a ' is missing",
+  "`": "this name does not end: a ` is missing",
+  '"': 'this name does not end: a " is missing',
+  "/": "this comment does not end: */ is missing",
+  $: "this text does not end: write texts in single quotes",
+  "@": "variables can't be used: write the value",
+  "{": "query parameters can't be given: write the value"
+}
+
+/** What a token that ends in an operand lets a `.` behind it mean: a part of it, and no number. */
+const endsOperand = (token: Token | undefined): boolean =>
+  token !== undefined
+  && (token.kind !== "sign" ? token.kind !== "text" : token.text === ")" || token.text === "]")
+
+/** Braces would look like a parameter to the embedded engine. */
+const BRACES: Readonly<Record<string, string>> = { "{": "\\x7b", "}": "\\x7d" }
+
+/** A text between single quotes, each of its characters as one that ClickHouse reads like that. */
+const writtenText = (text: string): string =>
+  text.replaceAll(/\\([^])|''|[{}]/g, (found, escaped?: string) => {
+    if (found === "''") return "\\'"
+    if (escaped === undefined) return BRACES[found]!
+    return Object.hasOwn(BRACES, escaped) ? `\\\\${BRACES[escaped]}` : found
+  })
+
+/** A name as ClickHouse reads it in any place. */
+export const writtenName = (name: string): string =>
+  `\`${name.replaceAll(/[{}]/g, (brace) => BRACES[brace]!)}\``
+
+const matchAt = (pattern: RegExp, sql: string, at: number): RegExpExecArray | undefined => {
+  pattern.lastIndex = at
+  return pattern.exec(sql) ?? undefined
+}
+
+const skipped = (sql: string, at: number): number =>
+  at + (matchAt(SKIPPED, sql, at)?.[0].length ?? 0)
+
+const numberAt = (sql: string, at: number, before: ReadonlyArray<Token>): string | undefined => {
+  const { kind, text } = before.at(-1) ?? {}
+  if (kind === "sign" && text === ".") return matchAt(WHOLE_NUMBER, sql, at)?.[0]
+  if (sql[at] === "." && endsOperand(before.at(-1))) return undefined
+  return matchAt(NUMBER, sql, at)?.[0]
+}
+
+const problemAt = (sql: string, at: number): SqlProblem => {
+  const sight = String.fromCodePoint(sql.codePointAt(at)!)
+  const why = UNENDED[sight] ?? (/\d/.test(sight) ? "this is no number" : undefined)
+  return new SqlProblem(why ?? `the character ${JSON.stringify(sight)} has no place here`, at)
+}
+
+const nameAt = (text: string, at: number): Token => {
+  if (PLAIN_NAME.test(text)) return { kind: "name", text, at }
+  const why = "a name is empty, or holds a backslash or a control character: choose another"
+  throw new SqlProblem(why, at)
+}
+
+const otherAt = (sql: string, at: number): readonly [token: Token, length: number] => {
+  const match = matchAt(TOKEN, sql, at)
+  const { back, digits, double, here, sign, text, word } = match?.groups ?? {}
+  if (match === undefined || (sign === "/" && sql[at + 1] === "*")) throw problemAt(sql, at)
+  const length = match[0].length
+  if (word !== undefined) return [{ kind: "word", text: word, at }, length]
+  if (sign !== undefined) return [{ kind: "sign", text: sign, at }, length]
+  if (digits !== undefined) return [{ kind: "number", text: digits, at }, length]
+  const content = text ?? here?.replaceAll(/['\\]/g, "\\$&")
+  if (content !== undefined) return [{ kind: "text", text: writtenText(content), at }, length]
+  return [nameAt((back ?? double)!, at), length]
+}
+
+/** @error SqlProblem for what is none of them */
+export const tokensOf = (sql: string): ReadonlyArray<Token> => {
+  const tokens: Array<Token> = []
+  let at = skipped(sql, 0)
+  while (at < sql.length) {
+    const number = numberAt(sql, at, tokens)
+    const [token, length] =
+      number === undefined
+        ? otherAt(sql, at)
+        : [{ kind: "number", text: number, at } as const, number.length]
+    tokens.push(token)
+    at = skipped(sql, at + length)
+  }
+  tokens.push({ kind: "end", text: "", at: sql.length })
+  return tokens
+}

@@ -1,0 +1,46 @@
+/** The types of ClickHouse that a statement of a client may name: those of plain values. */
+import type { SqlReader } from "./SqlReader.ts"
+import { writtenName } from "./SqlTokens.ts"
+
+const TYPES = new Set(
+  (
+    "Int8 Int16 Int32 Int64 Int128 Int256 UInt8 UInt16 UInt32 UInt64 UInt128 UInt256 Float32 Float64"
+    + " BFloat16 Decimal Decimal32 Decimal64 Decimal128 Decimal256 Bool String FixedString UUID IPv4 IPv6"
+    + " Date Date32 Time Time64 DateTime DateTime32 DateTime64 Enum Enum8 Enum16 Array Tuple Map Nullable"
+    + " LowCardinality Nothing Variant Dynamic JSON IntervalNanosecond IntervalMicrosecond"
+    + " IntervalMillisecond IntervalSecond IntervalMinute IntervalHour IntervalDay IntervalWeek"
+    + " IntervalMonth IntervalQuarter IntervalYear"
+    + " boolean tinyint smallint int integer bigint float double real dec numeric text char varchar"
+    + " timestamp date32 uuid inet4 inet6"
+  )
+    .split(" ")
+    .map((name) => name.toLowerCase())
+)
+
+/** An argument of a type: a type, a number, a text, `'a' = 1` of an Enum, `name Type` of a Tuple. */
+const argument = (reader: SqlReader): string => {
+  const token = reader.peek()
+  if (token.kind === "number") return reader.next().text
+  if (token.kind === "text") {
+    const text = `'${reader.next().text}'`
+    if (!reader.takeSign("=")) return text
+    const sign = reader.takeSign("-") ? "-" : ""
+    if (reader.peek().kind !== "number") reader.unexpected("a number")
+    return `${text} = ${sign}${reader.next().text}`
+  }
+  const { kind } = reader.peek(1)
+  const isNamed = kind === "word" || kind === "name"
+  return isNamed ? `${writtenName(reader.name())} ${typeOf(reader)}` : typeOf(reader)
+}
+
+/** Reads a type. */
+export const typeOf = (reader: SqlReader): string =>
+  reader.deeper(() => {
+    const token = reader.peek()
+    const name = reader.word() === "" ? reader.unexpected("a type") : reader.next().text
+    if (!TYPES.has(name.toLowerCase())) reader.fail(`the type ${name} can't be used`, token)
+    const more = reader.takeOne("PRECISION", "UNSIGNED", "SIGNED", "VARYING")
+    if (more !== undefined) return `${name} ${more}`
+    if (!reader.isSign("(")) return name
+    return `${name}(${reader.inBrackets(() => reader.list(() => argument(reader))).join(", ")})`
+  })
