@@ -157,6 +157,7 @@ const MOVES: Readonly<Record<string, string>> = {
 }
 /** A path of JSON that one value matches. */
 const ONE_MATCH = /^'(?:(?! to |\*)[^])*'$/
+/** What EXTRACT takes of a time. */
 const PARTS =
   /^(NANOSECOND|MICROSECOND|MILLISECOND|SECOND|MINUTE|HOUR|DAY|WEEK|MONTH|QUARTER|YEAR|DOW|DOY|ISODOW|ISOYEAR|EPOCH|CENTURY|DECADE|MILLENNIUM)$/
 const LITERALS: Readonly<Record<string, string>> = {
@@ -198,7 +199,7 @@ export abstract class SqlExpressions extends SqlReader {
   }
 
   #named(read: Expression): Expression {
-    if (!this.take("AS")) return read
+    if (read.is === "lambda" || !this.take("AS")) return read
     return { sql: `(${read.sql} AS ${writtenName(this.name())})`, is: read.is }
   }
 
