@@ -149,10 +149,11 @@ const layerApi = (
     Layer.provideMerge(layerLiveFeed(limits.streamsPerTenantMax)),
     Layer.provideMerge(
       Layer.mergeAll(
-        Layer.mergeAll(layerSessions(secret), layerRetentions(programVersion())).pipe(
-          Layer.provideMerge(keys)
-        ),
-        layerShareLinks,
+        Layer.mergeAll(
+          layerSessions(secret),
+          layerRetentions(programVersion()),
+          layerShareLinks
+        ).pipe(Layer.provideMerge(keys)),
         layerPartitionGrowth(programVersion())
       )
     ),

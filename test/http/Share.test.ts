@@ -5,7 +5,7 @@
 import { Deferred, Effect } from "effect"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
-import { sha256Hex } from "../../src/domain/Identifiers.ts"
+import { newApiKey, sha256Hex } from "../../src/domain/Identifiers.ts"
 import { registryValue, type ShareLink } from "../../src/domain/registry/RegistryEntry.ts"
 import { currentTime, formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
 import { openApiDocument } from "../../src/http/Api.ts"
@@ -154,6 +154,17 @@ describe("a share link", () => {
     const fields = ["from", "to", "filters", "expires_in", "max_uses", "label"]
     const nothing = Object.fromEntries(fields.map((name) => [name, null]))
     assert.strictEqual((await create(nothing)).status, 201)
+  })
+
+  it("is valid no longer than its key, and says so", async () => {
+    const secret = newApiKey("alk_live_")
+    const expires_at = formatMicros(nowMicros() + 3_600_000_000)
+    const key = { id: "key_hour", tenant_id: "acme", scopes: ["read" as const], hint: "" }
+    const times = { created_at: currentTime(), expires_at }
+    world.state.registry.take([{ kind: "key", key: { ...key, ...times, hash: sha256Hex(secret) } }])
+    assert.strictEqual((await create({}, secret)).body.expires_at, expires_at)
+    const short = (await create({ expires_in: 60 }, secret)).body
+    assert.strictEqual(Date.parse(short.expires_at) - Date.parse(short.created_at), 60_000)
   })
 
   it("is kept and logged by the hash of its token only", async () => {
@@ -370,6 +381,25 @@ describe("the routes of one link", () => {
     assertUnusable(await open(token), "revoked")
     assert.isString((await known(id)).revoked_at)
     assert.strictEqual((await api.call(`${LINKS}/${id}`, call)).status, 404)
+  })
+
+  it("revoke links of other keys for keys that may write, and for no others", async () => {
+    const keys = { other: `alk_live_${"p".repeat(43)}`, writer: `alk_live_${"v".repeat(43)}` }
+    world.principals.set(keys.other, { tenantId: "acme", keyId: "key_other", scopes: ["read"] })
+    world.principals.set(keys.writer, {
+      tenantId: "acme",
+      keyId: "key_writer",
+      scopes: ["read", "write"]
+    })
+    const { id, token } = await made()
+    const refused = await api.call(`${LINKS}/${id}`, { method: "DELETE", key: keys.other })
+    assert.strictEqual(refused.status, 403)
+    assert.strictEqual(refused.body.error.code, "insufficient_scope")
+    assert.match(refused.body.error.message, /key_read.*scope write/)
+    assert.strictEqual((await open(token)).status, 200)
+    const done = await api.call(`${LINKS}/${id}`, { method: "DELETE", key: keys.writer })
+    assert.strictEqual(done.status, 204)
+    assertUnusable(await open(token), "revoked")
   })
 
   it("take no parameters, and no key that only writes", async () => {

@@ -5,14 +5,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Deferred, Effect, Stream } from "effect"
+import { Deferred, Effect, Redacted, Stream } from "effect"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import type { ShareLink } from "../../src/domain/registry/RegistryEntry.ts"
+import type { ApiKey, ShareLink } from "../../src/domain/registry/RegistryEntry.ts"
 import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
 import { verify } from "../../src/exports/verifiers/verify.mjs"
 import { PackEditor } from "../exports/support/PackEditor.ts"
 import { eventuallyAsync } from "../support/Eventually.ts"
-import { OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
+import { ADMIN_TOKEN, OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
 import { items } from "./support/Events.ts"
 import { ExportWorld, startExports } from "./support/ExportDoubles.ts"
 import { type Answer, TestApi } from "./support/TestApi.ts"
@@ -135,20 +135,41 @@ describe("the token of a share link", () => {
     await api.call("/v1/session", { method: "DELETE", headers: { ...headers, origin: api.url } })
   })
 
-  it("opens nothing after its key has been revoked", async () => {
+  const acmeKey = { tenant_id: "acme", scopes: ["read" as const], hint: "", hash: "c".repeat(64) }
+  const ended: ReadonlyArray<readonly [string, Partial<ApiKey> | undefined]> = [
+    ["has been revoked", { revoked_at: "2026-01-02T00:00:00.000000Z" }],
+    ["has expired", { expires_at: "2026-01-02T00:00:00.000000Z" }],
+    ["is not known any more, as one that has left the configuration", undefined]
+  ]
+  it.each(ended)("opens nothing after its key %s", async (_, end) => {
     const { id, token } = await made(api)
     const link = world.state.registry.links.get(id)!
-    const key = { id: "key_gone", tenant_id: "acme", scopes: ["read" as const], hint: "" }
-    const times = { created_at: link.created_at, revoked_at: link.created_at }
+    const key = { ...acmeKey, id: `key_${id}`, created_at: "2026-01-01T00:00:00.000000Z" }
     world.state.registry.take([
-      { kind: "key", key: { ...key, ...times, hash: "c".repeat(64) } },
-      { kind: "link", link: { ...link, created_by: key.id } }
+      { kind: "link", link: { ...link, created_by: key.id } },
+      ...(end === undefined ? [] : [{ kind: "key" as const, key: { ...key, ...end } }])
     ])
     for (const path of ROUTES) {
       const { headers, status } = await api.call(path, { key: token })
       assert.strictEqual(status, 401)
       assert.include(headers["www-authenticate"], 'error_description="revoked"')
     }
+    world.state.registry.take([{ kind: "key", key }])
+    assert.strictEqual((await api.call(SCOPE, { key: token })).status, 200)
+  })
+
+  it("opens nothing after the admin token that made it has been replaced", async () => {
+    const made = { key: ADMIN_TOKEN, json: {} }
+    const { body } = await api.call("/v1/share/links", made)
+    assert.strictEqual((await api.call(SCOPE, { key: body.token })).status, 200)
+    const changed = new World()
+    changed.principals.delete(ADMIN_TOKEN)
+    changed.adminToken = Redacted.make("another-admin-token-of-the-tests")
+    changed.state.registry.take([{ kind: "link", link: world.state.registry.links.get(body.id)! }])
+    const other = await startExports(changed, new ExportWorld())
+    const { status } = await other.call(SCOPE, { key: body.token })
+    await other.stop()
+    assert.strictEqual(status, 401)
   })
 
   it("shows no scope while the view is away or being rebuilt", async () => {

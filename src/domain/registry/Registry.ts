@@ -253,10 +253,6 @@ export const linksEndingWith = (
       created_by === key.id && revoked_at === undefined && expires_at > now
   )
 
-/** True for a link whose key was revoked before it was made, or before keys ended their links. */
-export const isOfRevokedKey = (registry: RegistryReader, { created_by }: ShareLink): boolean =>
-  registry.key(created_by)?.revoked_at !== undefined
-
 /** True if one of the keys has endorsed this one, and none before it. */
 const isEndorsed = (
   keys: ReadonlyArray<SigningKey>,
@@ -341,7 +337,8 @@ const decideUse = (
   operation: Extract<RegistryOperation, { readonly op: "use_link" }>
 ): RegistryDecision => {
   const link = linkOf(registry, operation)
-  if (link === undefined || isOfRevokedKey(registry, link)) {
+  const ofKey = link && refusalOfKey(registry, link.created_by, operation.used_at)
+  if (link === undefined || ofKey !== undefined) {
     return refused("not_found", "the share link can't be used: it is unknown or revoked")
   }
   const refusal = linkRefusal(link, operation.used_at)

@@ -120,8 +120,9 @@ const createLink = HttpApiEndpoint.post("createShareLink", "/v1/share/links", {
     summary: "Make a share link",
     description:
       "What the link shows is fixed now; its bearer needs no API key and can change nothing of "
-      + "it. It ends with the key that makes it: revoking that key revokes the link. Making, using "
-      + "and revoking are logged in the chain of the tenant `_system`. 429 `rate_limited` where "
+      + "it. It ends with the key that makes it, when that expires, is revoked or leaves the "
+      + "configuration: `expires_at` is never later than the key's. Making, using and revoking are "
+      + "logged in the chain of the tenant `_system`. 429 `rate_limited` where "
       + `the tenant has ${LINKS_MAX} links that can be used: revoke some.`,
     responseHeaders: { 201: createdHeaders }
   })
@@ -162,7 +163,9 @@ const revokeLink = HttpApiEndpoint.delete("revokeShareLink", "/v1/share/links/:i
   operation({
     scopes: ["read"],
     summary: "Revoke a share link",
-    description: "Takes effect within a second. 404 if it is revoked already."
+    description:
+      "Takes effect within a second. With the key that made it, or with one that has the scope "
+      + "`write` too, else 403. 404 if it is revoked already."
   })
 )
 

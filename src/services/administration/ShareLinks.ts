@@ -3,17 +3,16 @@
  * it may still be used is decided by the single writer, so that two uses can't race for the last.
  */
 import { Context, Effect, Layer, Schema } from "effect"
+import { ADMIN_KEY_ID, Keys, type KnownKey } from "../../actors/follower/Keys.ts"
 import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import { defined } from "../../domain/Defined.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { newShareToken, sha256Hex, uuidv7 } from "../../domain/Identifiers.ts"
 import {
-  isOfRevokedKey,
   LINKS_MAX,
   type LinkEnd,
   linkEnd,
   linkEnds,
-  type RegistryReader,
   usableLinks
 } from "../../domain/registry/Registry.ts"
 import type { ShareLink } from "../../domain/registry/RegistryEntry.ts"
@@ -67,16 +66,31 @@ const unknown = new LinkUnusable({
   message: "the share link is unknown, expired, revoked or used up"
 })
 
-/** Why a link that is known can't be used now; undefined if it can. */
-const unusable = (registry: RegistryReader, link: ShareLink): LinkUnusable | undefined => {
-  const end = isOfRevokedKey(registry, link) ? "revoked" : linkEnd(link, currentTime())
+/**
+ * Why a link that is known can't be used now; undefined if it can. Whatever has ended the key that made
+ * it has revoked it.
+ */
+const unusable = (keys: Keys["Service"], link: ShareLink): LinkUnusable | undefined => {
+  const isOfKey = keys.known(link.created_by) !== undefined
+  const end = isOfKey ? linkEnd(link, currentTime()) : "revoked"
   return end === undefined
     ? undefined
     : new LinkUnusable({ message: `the share link can't be used: ${linkEnds[end]}`, end })
 }
 
+/** The admin token has no id of its own: its links are found by its hash too, and end with it. */
+const hashOfAdmins = (token: string, key: KnownKey | undefined): string =>
+  sha256Hex(`${token}.${key?.hash ?? ""}`)
+
+/** The end of a link of `seconds`, which the key doesn't outlive. */
+const expiryOf = (createdAt: string, seconds: number, key: KnownKey | undefined): string => {
+  const asked = formatMicros(microsOf(createdAt) + seconds * 1_000_000)
+  return key?.expiresAt !== undefined && key.expiresAt < asked ? key.expiresAt : asked
+}
+
 const make = Effect.gen(function* () {
   const view = yield* RegistryView
+  const keys = yield* Keys
   const auditLog = yield* SystemAuditLog
   const own = (tenantId: string): ReadonlyArray<ShareLink> => [...view.registry().linksOf(tenantId)]
 
@@ -87,15 +101,16 @@ const make = Effect.gen(function* () {
         const created_at = currentTime()
         if (usableLinks(view.registry(), tenantId, created_at) >= LINKS_MAX)
           return Effect.fail(new TooManyLinks({ limit: LINKS_MAX }))
+        const key = keys.known(keyId)
         const link: ShareLink = {
           id: `lnk_${uuidv7()}`,
           tenant_id: tenantId,
           ...defined({ label }),
           filter,
-          hash: sha256Hex(token),
+          hash: keyId === ADMIN_KEY_ID ? hashOfAdmins(token, key) : sha256Hex(token),
           created_by: keyId,
           created_at,
-          expires_at: formatMicros(microsOf(created_at) + expiresInSeconds * 1_000_000),
+          expires_at: expiryOf(created_at, expiresInSeconds, key),
           ...defined({ max_uses: maxUses }),
           uses: 0
         }
@@ -132,10 +147,12 @@ const make = Effect.gen(function* () {
       ),
     find: (token) =>
       Effect.suspend(() => {
-        const hash = sha256Hex(token)
-        const link = view.registry().linkOfHash(hash)
-        if (link === undefined || !sameHash(link.hash, hash)) return Effect.fail(unknown)
-        const refusal = unusable(view.registry(), link)
+        const hashes = [sha256Hex(token), hashOfAdmins(token, keys.known(ADMIN_KEY_ID))]
+        const link = hashes
+          .map((hash) => view.registry().linkOfHash(hash))
+          .find((found, at) => found !== undefined && sameHash(found.hash, hashes[at] ?? ""))
+        if (link === undefined) return Effect.fail(unknown)
+        const refusal = unusable(keys, link)
         return refusal === undefined ? Effect.succeed(link) : Effect.fail(refusal)
       }),
     use: (link) => {
@@ -152,13 +169,12 @@ const make = Effect.gen(function* () {
         )
         .pipe(
           Effect.catchTag("AdminRefused", () => {
-            const registry = view.registry()
-            return Effect.fail(unusable(registry, registry.link(id) ?? link) ?? unknown)
+            return Effect.fail(unusable(keys, view.registry().link(id) ?? link) ?? unknown)
           })
         )
     }
   })
 })
 
-export const layerShareLinks: Layer.Layer<ShareLinks, never, RegistryView | SystemAuditLog> =
+export const layerShareLinks: Layer.Layer<ShareLinks, never, Keys | RegistryView | SystemAuditLog> =
   Layer.effect(ShareLinks, make)

@@ -581,7 +581,8 @@ const actsOf = (world: World) =>
   )
 
 /** The real share links, over the registry of the world. */
-const shareLinksOf = (world: World) => layerShareLinks.pipe(Layer.provide(actsOf(world)))
+const shareLinksOf = (world: World) =>
+  layerShareLinks.pipe(Layer.provide([keysOf(world), actsOf(world)]))
 
 /** The real sessions, over the same. */
 const sessionsOf = (world: World) =>
