@@ -6,18 +6,47 @@
 
 /** Names that reach outside of the store, as table function, function, table engine or source. */
 const OUTSIDE =
-  /^(azure\w*|cosn|deltaLake\w*|dictionary|disk|eval|executable\w*|file\w*|filesystem|gcs|hdfs\w*|hudi\w*|iceberg\w*|jdbc|kafka|keepermap|materializedpostgresql|embeddedrocksdb|mongodb\w*|mysql|nats|odbc|oss|paimon\w*|postgresql|prometheus\w*|queryrunner|rabbitmq|redis|remote\w*|s3\w*|sqlite|cluster|clusterAllReplicas|distributed|url\w*|ytsaurus|arrowflight|arrowstream|library|cassandra|clickhouse|http)$/i
+  /^(ai[A-Z]\w*|azure\w*|backup|catboost\w*|cosn|datalakecatalog|deltaLake\w*|dictionary|disk|eval|executable\w*|file\w*|filesystem|gcs|hdfs\w*|hudi\w*|iceberg\w*|jdbc|kafka|keepermap|materializedpostgresql|embeddedrocksdb|mongodb\w*|mysql|nats|odbc|oss|paimon\w*|postgresql|prometheus\w*|queryrunner|rabbitmq|redis|remote\w*|s3\w*|sqlite|cluster|clusterAllReplicas|distributed|url\w*|ytsaurus|arrowflight|arrowstream|library|cassandra|clickhouse|http)$/i
 
 const TOKEN =
   /--[^\n]*|#[! ][^\n]*|\/\*[\s\S]*?\*\/|'(?:[^'\\]|\\[\s\S]|'')*'|`(?:[^`\\]|\\[\s\S]|``)*`|"(?:[^"\\]|\\[\s\S]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|[A-Za-z_]\w*|\d[\w.]*|[^\s]/g
+
+/** Characters of a statement's beginning that a refusal shows. */
+const START_CHARACTERS_MAX = 40
 
 const COMMENT = /^(?:--|#[! ]|\/\*)/
 const TEXT = /^['$]/
 const QUOTED_NAME = /^[`"]/
 const PLAIN_NAME = /^[\w .:-]*$/
 
+const words = (text: string): ReadonlySet<string> => new Set(text.split(" "))
+
+/**
+ * What a statement may begin with: others would change what outlives it (SET, USE), who may do what, or
+ * what is kept where.
+ */
+const STATEMENTS = words(
+  "SELECT WITH FROM ( INSERT CREATE ALTER DROP TRUNCATE RENAME EXCHANGE OPTIMIZE DELETE UPDATE EXISTS "
+    + "SHOW DESCRIBE DESC EXPLAIN KILL CHECK SYSTEM"
+)
+/** What these may be about, and the words that may stand before it. */
+const KINDS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ["CREATE", words("DATABASE TABLE VIEW")],
+  ["ALTER", words("TABLE")],
+  ["DROP", words("DATABASE TABLE VIEW")],
+  ["RENAME", words("TABLE")],
+  ["EXCHANGE", words("TABLES")],
+  // Merges and the like.
+  ["SYSTEM", words("START STOP")]
+])
+const BEFORE_KIND = words("OR REPLACE TEMPORARY MATERIALIZED")
+
+/** Tables of this database that it doesn't have are files of the machine, by name. */
+const DATABASE_OF_FILES = /^default$/i
+
 /** Words after which names of tables come, and those that end such a list. */
 const TABLES_FOLLOW = new Set(["FROM", "JOIN", "INTO"])
+const TABLE_FOLLOWS = words("TABLE DESCRIBE DESC EXISTS CHECK")
 const TABLES_END = new Set(
   (
     "ON USING WHERE PREWHERE GROUP HAVING ORDER LIMIT WINDOW QUALIFY SAMPLE SELECT UNION VALUES "
@@ -41,9 +70,8 @@ const hasPathAsTable = (tokens: ReadonlyArray<string>): boolean => {
   const levels = [false]
   for (const [at, token] of tokens.entries()) {
     const word = token.toUpperCase()
-    if (isPath(token) && (levels.at(-1) === true || tokens[at - 1]?.toUpperCase() === "TABLE")) {
-      return true
-    }
+    const isTable = levels.at(-1) === true || TABLE_FOLLOWS.has(tokens[at - 1]?.toUpperCase() ?? "")
+    if (isTable && isPath(token)) return true
     if (OPEN.has(token)) levels.push(false)
     else if (CLOSE.has(token)) levels.pop()
     else if (TABLES_FOLLOW.has(word)) levels[levels.length - 1] = true
@@ -52,21 +80,65 @@ const hasPathAsTable = (tokens: ReadonlyArray<string>): boolean => {
   return false
 }
 
+/** A name that no table of a database has may be a path wherever it stands, unless it is given there. */
+const hasPathAsName = (tokens: ReadonlyArray<string>): boolean =>
+  tokens.some(
+    (token, at) =>
+      QUOTED_NAME.test(token)
+      && !PLAIN_NAME.test(nameOf(token))
+      && (tokens[at - 1]?.toUpperCase() !== "AS" || tokens[0]?.toUpperCase() === "CREATE")
+  )
+
+/** `default.x`, or the database as the argument of a function. */
+const namesFiles = (tokens: ReadonlyArray<string>, at: number): boolean => {
+  const [token = "", next, before, function_ = ""] = [
+    tokens[at],
+    tokens[at + 1],
+    tokens[at - 1],
+    tokens[at - 2]
+  ]
+  const name = TEXT.test(token) ? token.slice(1, -1) : nameOf(token)
+  const isArgument = before === "(" && /^\w+$/.test(function_) && !/^(values|in)$/i.test(function_)
+  if (/^default\./i.test(name)) return isArgument
+  if (!DATABASE_OF_FILES.test(name)) return false
+  return next === "." || (isArgument && next === ",")
+}
+
+/** What it begins with, if that is none of STATEMENTS, or is of another kind. */
+const foreignStart = (tokens: ReadonlyArray<string>): string | undefined => {
+  const [first = "", ...rest] = tokens.map((token) => token.toUpperCase())
+  const kind = rest.find((word) => !BEFORE_KIND.has(word)) ?? ""
+  const isOwn = STATEMENTS.has(first) && (KINDS.get(first)?.has(kind) ?? true)
+  return isOwn || first === "" ? undefined : `${first} ${kind}`.slice(0, START_CHARACTERS_MAX)
+}
+
 /** A name with a backslash may be any other. */
 const isOutside = (token: string): boolean =>
   OUTSIDE.test(nameOf(token)) || (QUOTED_NAME.test(token) && token.includes("\\"))
+
+const HIGHER_ORDER =
+  /^(array(Map|Filter|(Reverse)?Fill|(Reverse)?Split|First\w*|Last\w*|Count|Exists|All|Sum|Avg|Min|Max|Product|CumSum\w*|Difference|Compact|(Reverse)?Sort|Partial\w*|Fold)|map(Filter|Apply|Exists|All|(Reverse)?Sort|Partial\w*))$/i
+
+/** A bare name as the first of several arguments of these is a function. */
+const standsForFunction = (tokens: ReadonlyArray<string>, at: number): boolean => {
+  const before = tokens.slice(0, at).findLast((token) => token !== "(") ?? ""
+  const after = tokens.slice(at + 1).find((token) => token !== ")") ?? ""
+  return tokens[at - 1] === "(" && HIGHER_ORDER.test(before) && /^(,|AS)$/i.test(after)
+}
 
 /** Why a statement is not passed on; undefined if it is. */
 export const refusalOf = (sql: string): string | undefined => {
   const tokens = tokensOf(sql)
   const end = tokens.indexOf(";")
   if (end >= 0 && tokens.slice(end).some((token) => token !== ";")) return "one statement a request"
+  const foreign = foreignStart(tokens)
+  if (foreign !== undefined) return `statements like ${foreign} are not passed on`
   for (const [at, token] of tokens.entries()) {
     const word = token.toUpperCase()
     const next = tokens[at + 1]?.toUpperCase()
-    // A bare name at the beginning of brackets may stand for the function of that name.
-    if ((next === "(" || tokens[at - 1] === "(") && isOutside(token))
+    if (isOutside(token) && (next === "(" || standsForFunction(tokens, at)))
       return `${nameOf(token)}() reaches outside`
+    if (namesFiles(tokens, at)) return "the database default reaches outside"
     if ((word === "INTO" && next === "OUTFILE") || (word === "FROM" && next === "INFILE")) {
       return `${word} ${next} reaches outside`
     }
@@ -75,8 +147,13 @@ export const refusalOf = (sql: string): string | undefined => {
       if (isOutside(engine)) return `the table engine ${engine} reaches outside`
     }
   }
-  return hasPathAsTable(tokens) ? "a path as the name of a table reaches outside" : undefined
+  return hasPathAsTable(tokens) || hasPathAsName(tokens)
+    ? "a path as the name of a table reaches outside"
+    : undefined
 }
+
+/** Whether unqualified names may be looked for in this database. */
+export const isOwnDatabase = (name: string): boolean => !DATABASE_OF_FILES.test(name)
 
 const READ = /^[\s(]*(SELECT|WITH|EXISTS|SHOW|DESCRIBE|EXPLAIN)\b/i
 

@@ -17,7 +17,7 @@ import {
   type Statement
 } from "./ChdbEngine.ts"
 import { summaryOf } from "./EmbeddedConnection.ts"
-import { isRead, refusalOf } from "./StatementGuard.ts"
+import { isOwnDatabase, isRead, refusalOf } from "./StatementGuard.ts"
 
 /** The port is taken, or this process may not listen on it. */
 export class StoreServerNotStarted extends Schema.TaggedError<StoreServerNotStarted>()(
@@ -146,14 +146,19 @@ const statementOf = (address: URLSearchParams, body: string, signal: AbortSignal
     parameters,
     settings,
     signal,
-    ...(address.has("database") ? { database: address.get("database")! } : {})
+    database: address.get("database") ?? NO_DATABASE
   }
 }
 
 const INSERT = /^\s*INSERT\s/i
 
-const refuseOutside = (sql: string): void => {
-  const reason = refusalOf(sql)
+/** Where nothing is found by a name alone. */
+const NO_DATABASE = "system"
+
+const refuseOutside = ({ database = NO_DATABASE, sql }: Statement): void => {
+  const reason = isOwnDatabase(database)
+    ? refusalOf(sql)
+    : `tables of the database ${database} may be files`
   if (reason !== undefined) throw new Refused(403, 497, "ACCESS_DENIED", reason)
 }
 
@@ -165,11 +170,12 @@ const ask = async (
 ): Promise<Answer | Inserted> => {
   const body = await bodyOf(request)
   if (INSERT.test(address.get("query") ?? "") && body.length > 0) {
-    refuseOutside(address.get("query")!)
-    return engine.insert({ ...statementOf(address, "", signal), rows: body })
+    const statement = statementOf(address, "", signal)
+    refuseOutside(statement)
+    return engine.insert({ ...statement, rows: body })
   }
   const statement = statementOf(address, body.toString("utf8"), signal)
-  refuseOutside(statement.sql)
+  refuseOutside(statement)
   if (request.method !== "POST" && !isRead(statement.sql)) {
     throw new Refused(500, 164, "READONLY", "Only POST may change anything")
   }

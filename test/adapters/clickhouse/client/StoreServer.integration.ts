@@ -249,8 +249,36 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
         if (!(yield* isRefused(made))) open.push(name)
       }
       assert.deepStrictEqual(open.toSorted(), [...INSIDE].toSorted())
+      const databases: Array<string> = []
+      for (const name of yield* namesIn("database_engines")) {
+        const made = `CREATE DATABASE made ENGINE = ${name}('/etc/hostname')`
+        if (!(yield* isRefused(made))) databases.push(name)
+      }
+      const inside = ["Atomic", "Memory", "Ordinary", "Replicated"]
+      assert.deepStrictEqual(databases.toSorted(), inside)
       assert.isTrue(yield* isRefused("SELECT file('/etc/hostname')"))
       assert.isTrue(yield* isRefused("SELECT 1; SELECT 2"))
+    })
+  )
+
+  it.effect("opens no file of its folder as the table of that name", () =>
+    Effect.gen(function* () {
+      for (const name of ["`package.json`", "default.`package.json`", "loop(`package.json`)"]) {
+        const body = `SELECT * FROM ${name} LIMIT 1 FORMAT TSV`
+        for (const path of ["/", "/?database=default", "/?database=Default"]) {
+          const answer = yield* ask(path, { body })
+          assert.notStrictEqual(answer.status, 200, `${path} ${body}`)
+        }
+      }
+    })
+  )
+
+  it.effect("lets no statement change how later ones are answered", () =>
+    Effect.gen(function* () {
+      yield* ask("/", { body: "SET allow_ddl = 0" })
+      yield* ask("/", { body: "USE default" })
+      const made = yield* ask("/", { body: "CREATE DATABASE after_set" })
+      assert.strictEqual(made.status, 200, made.body)
     })
   )
 })
