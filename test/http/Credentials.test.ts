@@ -93,16 +93,27 @@ describe("the url of a share link", () => {
 describe("failed credentials", () => {
   const guess = (path: string, key: string): Promise<Answer> => api.call(path, { key })
 
+  /** Another address in each request: what a client says of itself counts for nothing. */
+  const elsewhere = (n: number): Record<string, string> => ({
+    "x-forwarded-for": `10.0.0.${n}`,
+    "x-real-ip": `10.0.0.${n}`,
+    forwarded: `for=10.0.0.${n}`
+  })
+
   it("are slowed down after a number of them, on every kind of route", async () => {
     // No time passes in which a guess would be forgiven.
     vi.useFakeTimers({ toFake: ["performance"] })
-    for (const path of ["/v1/admin/tenants", "/v1/events", DOCUMENT]) {
+    for (const path of ["/v1/admin/tenants", "/v1/events", "/v1/share", DOCUMENT]) {
       api = await TestApi.start({ failedKeysPerMinuteMax: 5 })
       for (let n = 0; n < 5; n++) {
-        assert.strictEqual((await guess(path, `guess-number-${n}`)).status, 401, path)
+        const call = { key: `guess-number-${n}`, headers: elsewhere(n) }
+        const { status, text } = await api.call(path, call)
+        assert.strictEqual(status, 401, path)
+        assert.notInclude(text, "guess-number")
       }
-      const slowed = await guess(path, "guess-number-5")
+      const slowed = await api.call(path, { key: "guess-number-5", headers: elsewhere(5) })
       assert.strictEqual(slowed.status, 429, path)
+      assert.notInclude(slowed.text, "guess-number")
       assert.strictEqual(slowed.body.error.code, "rate_limited")
       assert.match(slowed.body.error.message, /too many wrong keys/)
       assert.isAtLeast(Number(slowed.headers["retry-after"]), 1)
@@ -113,6 +124,7 @@ describe("failed credentials", () => {
         api.logs.filter(({ message }) => message.includes("wrong keys")),
         1
       )
+      assert.notInclude(JSON.stringify(api.logs), "guess-number")
       if (path !== DOCUMENT) await api.stop()
     }
   })
