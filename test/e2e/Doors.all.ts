@@ -4,6 +4,7 @@
  * plain kafkajs and no code of alk.
  */
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs"
+import { type AddressInfo, connect, createServer } from "node:net"
 import { join } from "node:path"
 import { Kafka, logLevel, Partitioners, type SASLOptions } from "kafkajs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
@@ -33,14 +34,20 @@ const inFolder = (name: string): string => readFileSync(join(folder, name), "utf
 
 const found = (pattern: RegExp, text: string): string => pattern.exec(text)?.[1] ?? ""
 
-const subscriber = (): SASLOptions => {
+const subscriber = (mechanism: "plain" | "scram-sha-256" = "scram-sha-256"): SASLOptions => {
   const text = inFolder("subscriber.properties")
   return {
-    mechanism: "plain",
+    mechanism,
     username: found(/ username="([^"]*)"/, text),
     password: found(/ password="([^"]*)"/, text)
   }
 }
+
+const program = (mechanism: "plain" | "scram-sha-256" = "scram-sha-256"): SASLOptions => ({
+  mechanism,
+  username: "alk",
+  password: inFolder("kafka.password").trim()
+})
 
 const clientOf = (
   sasl?: SASLOptions,
@@ -135,8 +142,10 @@ describe("somebody without a password", () => {
   })
 
   it("is not let in with a password that it guesses", async () => {
-    const guess: SASLOptions = { mechanism: "plain", username: "alk", password: "alk" }
-    assert.match(await refusal(listTopics(clientOf(guess))), /Authentication failed/i)
+    for (const mechanism of ["plain", "scram-sha-256"] as const) {
+      const guess: SASLOptions = { mechanism, username: "alk", password: "alk" }
+      assert.match(await refusal(listTopics(clientOf(guess))), /authentication failed|credentials/i)
+    }
   })
 
   it("is not let in at the store", async () => {
@@ -150,6 +159,7 @@ describe("somebody without a password", () => {
       "kafka/server.properties",
       "subscriber.env",
       "processes.env",
+      "kafka.password",
       "store.password",
       "subscriber.properties",
       "subscriber.librdkafka.properties"
@@ -157,6 +167,46 @@ describe("somebody without a password", () => {
     for (const name of secrets) {
       assert.strictEqual(statSync(join(folder, name)).mode & 0o077, 0, name)
     }
+  })
+})
+
+describe("a program that listens in the place of the broker", () => {
+  /** What a client sends to whoever listens, which answers as a broker would, if it can. */
+  const sentTo = async (sasl: SASLOptions): Promise<string> => {
+    const sent: Array<Buffer> = []
+    const impostor = createServer((socket) => {
+      const broker = connect(Number(running.kafka.split(":")[1]), "127.0.0.1")
+      socket.on("data", (bytes) => {
+        sent.push(bytes)
+        broker.write(bytes)
+      })
+      broker.on("data", (bytes) => socket.write(bytes))
+      socket.on("error", () => broker.destroy()).on("close", () => broker.destroy())
+      broker.on("error", () => socket.destroy()).on("close", () => socket.destroy())
+    })
+    await new Promise<void>((resolve) => impostor.listen(0, "127.0.0.1", resolve))
+    try {
+      const { port } = impostor.address() as AddressInfo
+      const admin = clientOf(sasl, { broker: `127.0.0.1:${port}` }).admin()
+      await admin.connect()
+      await admin.disconnect()
+    } finally {
+      impostor.close()
+    }
+    return Buffer.concat(sent).toString("latin1")
+  }
+
+  it("sees no password of the program, nor of a subscriber that can do without", async () => {
+    for (const sasl of [program(), subscriber()]) {
+      const sent = await sentTo(sasl)
+      assert.include(sent, "n,,n=")
+      assert.notInclude(sent, (sasl as { readonly password: string }).password)
+    }
+  })
+
+  it("is let in at the broker as the program by no password, even the right one", async () => {
+    assert.include(await listTopics(guestOf(program())), "alk.registry")
+    assert.match(await refusal(listTopics(clientOf(program("plain")))), /authentication failed/i)
   })
 })
 
@@ -169,6 +219,16 @@ describe("a subscriber", () => {
       [1, 2]
     )
     assert.includeMembers([...(await listTopics(guestOf(subscriber())))], PUBLIC)
+  })
+
+  it("may send its password, for kcat on librdkafka before 2.6.1", async () => {
+    assert.includeMembers([...(await listTopics(guestOf(subscriber("plain"))))], PUBLIC)
+    const ofKcat = inFolder("subscriber.librdkafka.properties")
+    assert.include(ofKcat, "sasl.mechanism=PLAIN\n")
+    assert.include(
+      ofKcat,
+      `sasl.password=${(subscriber() as { readonly password: string }).password}`
+    )
   })
 
   it("sees no other topic", async () => {
@@ -197,9 +257,10 @@ describe("a subscriber", () => {
 })
 
 describe("other processes of the same user", () => {
-  it("find what they need to work on the same log: addresses, passwords, secret, signing key", () => {
+  it("find what they need to work on the same log: addresses, and files of passwords and keys", () => {
+    const text = inFolder("processes.env")
     const found = new Map(
-      inFolder("processes.env")
+      text
         .trim()
         .split("\n")
         .map((line) => line.split("=") as [string, string])
@@ -207,8 +268,17 @@ describe("other processes of the same user", () => {
     assert.strictEqual(found.get("KAFKA_BROKERS"), running.kafka)
     assert.strictEqual(found.get("KAFKA_SASL_USERNAME"), "alk")
     assert.strictEqual(found.get("CLICKHOUSE_URL"), running.store)
-    assert.strictEqual(found.get("CLICKHOUSE_PASSWORD"), inFolder("store.password").trim())
-    assert.strictEqual(found.get("ALK_SECRET"), inFolder("secret").trim())
+    const files = ["KAFKA_SASL_PASSWORD", "CLICKHOUSE_PASSWORD", "ALK_SECRET"].map((name) =>
+      found.get(`${name}_FILE`)
+    )
+    assert.deepStrictEqual(
+      files,
+      ["kafka.password", "store.password", "secret"].map((name) => join(folder, name))
+    )
+    // A process shows its environment: no secret stands in it.
+    for (const name of ["kafka.password", "store.password", "secret"]) {
+      assert.notInclude(text, inFolder(name).trim())
+    }
     // Another one would not be endorsed, and what it signs be refused.
     assert.strictEqual(found.get("ALK_SIGNING_KEY_FILE"), join(folder, "signing-key.pem"))
     assert.include(inFolder("signing-key.pem"), "PRIVATE KEY")
@@ -231,5 +301,14 @@ describe("the program", () => {
     assert.isTrue(existsSync(running.topics))
     const { body } = await new Client(running.url, key).call("/v1/verify")
     assert.deepInclude(body, { valid: true, events_checked: 2 })
+  })
+
+  it("takes a folder whose log was made before SCRAM, and one whose users were made anew", async () => {
+    await running.stop()
+    // Its users are unknown to the log that it has.
+    rmSync(join(folder, "kafka/users.json"))
+    running = await start({ ALK_DATA_DIR: folder })
+    assert.include(await listTopics(guestOf(program())), "alk.registry")
+    await refusal(listTopics(clientOf(program("plain"))))
   })
 })

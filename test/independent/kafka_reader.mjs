@@ -42,7 +42,7 @@ const connectionOf = (bootstrap) => {
   const [username, password] = [found(/ username="([^"]*)"/), found(/ password="([^"]*)"/)]
   return {
     brokers: found(/^bootstrap\.servers=(.*)$/m).split(","),
-    sasl: { mechanism: "plain", username, password }
+    sasl: { mechanism: found(/^sasl\.mechanism=(.*)$/m).toLowerCase(), username, password }
   }
 }
 

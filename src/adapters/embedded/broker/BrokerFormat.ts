@@ -16,10 +16,12 @@ import {
 import {
   brokerPaths,
   formatArguments,
+  formatCommand,
   formatProperties,
   NODE_ID,
   writeSettings
 } from "./BrokerSettings.ts"
+import { type BrokerUsers, withScram } from "./BrokerUsers.ts"
 
 const META = "meta.properties"
 
@@ -51,24 +53,34 @@ const clusterIdIn = (folder: string): Effect.Effect<string | undefined, BrokerNo
       : Effect.fail(brokerNotStarted("damaged", folder, `${meta} is missing or unreadable`))
   })
 
-/** The cluster id of the broker's log directory, which is made if it is not there yet. */
-export const formattedClusterId = Effect.fn("BrokerFormat.format")(function* (
+/**
+ * The cluster id of the broker's log directory and its users. One that is not there yet is made, and
+ * keeps what SCRAM asks for from the start.
+ */
+export const formatted = Effect.fn("BrokerFormat.format")(function* (
   folder: string,
   java: string,
-  jars: string
+  jars: string,
+  users: BrokerUsers | undefined
 ) {
   const kept = yield* clusterIdIn(folder)
-  if (kept !== undefined) return kept
+  if (kept !== undefined) return { clusterId: kept, users }
   const clusterId = newClusterId()
   const formatting = join(folder, brokerPaths.formatting)
   yield* inFolder(folder, () => {
     fs.rmSync(formatting, { recursive: true, force: true })
     writeSettings(folder, brokerPaths.formatProperties, formatProperties())
+    writeSettings(folder, brokerPaths.formatArguments, formatArguments(clusterId, users))
   })
-  const { exitCode, lines } = yield* runCommand(java, formatArguments(jars, clusterId), {
-    cwd: folder
-  }).pipe(Effect.mapError(() => brokerNotStarted("ended", folder, `${java} can't be run any more`)))
+  const { exitCode, lines } = yield* runCommand(java, formatCommand(jars), { cwd: folder }).pipe(
+    Effect.mapError(() => brokerNotStarted("ended", folder, `${java} can't be run any more`)),
+    Effect.ensuring(
+      Effect.sync(() => fs.rmSync(join(folder, brokerPaths.formatArguments), { force: true }))
+    )
+  )
   if (exitCode !== 0) return yield* explainEnd(folder, lines.join("\n"), exitCode)
-  yield* inFolder(folder, () => fs.renameSync(formatting, join(folder, brokerPaths.data)))
-  return clusterId
+  return yield* inFolder(folder, () => {
+    fs.renameSync(formatting, join(folder, brokerPaths.data))
+    return { clusterId, users: users && withScram(folder, users) }
+  })
 })

@@ -7,7 +7,7 @@ import * as fs from "node:fs"
 import { join } from "node:path"
 import { MESSAGE_BYTES_MAX } from "../../../domain/records/Topics.ts"
 import { LOOPBACK } from "../FreePort.ts"
-import { type BrokerUsers, closedListeners } from "./BrokerUsers.ts"
+import { type BrokerUsers, closedListeners, scramArguments } from "./BrokerUsers.ts"
 
 export const NODE_ID = 1
 
@@ -25,6 +25,7 @@ export const brokerPaths = {
   console: "logs/console.log",
   properties: "server.properties",
   formatProperties: "format.properties",
+  formatArguments: "format.arguments",
   logConfiguration: "log4j2.xml",
   /** Who the running broker is, for the next start. */
   record: "broker.json"
@@ -172,15 +173,22 @@ export const brokerArguments = (jars: string, dataFolder: string): ReadonlyArray
   brokerPaths.properties
 ]
 
-/** Arguments of the Java process that formats the log directory. */
-export const formatArguments = (jars: string, clusterId: string): ReadonlyArray<string> => [
+/** Of the Java process that formats the log directory. */
+export const formatCommand = (jars: string): ReadonlyArray<string> => [
   "-Xmx128m",
   "-XX:+UseSerialGC",
   ...commonOptions(jars),
-  "kafka.tools.StorageTool",
-  "format",
-  "--cluster-id",
-  clusterId,
-  "--config",
-  brokerPaths.formatProperties
+  `@${brokerPaths.formatArguments}`
 ]
+
+/** The rest of it, which holds passwords: everybody on a machine sees the arguments of a process. */
+export const formatArguments = (clusterId: string, users: BrokerUsers | undefined): string =>
+  [
+    "kafka.tools.StorageTool",
+    "format",
+    "--cluster-id",
+    clusterId,
+    "--config",
+    brokerPaths.formatProperties,
+    ...(users === undefined ? [] : scramArguments(users))
+  ].join("\n")

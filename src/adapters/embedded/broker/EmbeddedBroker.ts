@@ -14,13 +14,22 @@ import {
 } from "effect"
 import { RecordUnreadable } from "../../../domain/json/RecordFields.ts"
 import { componentRuns } from "../../Components.ts"
+import { setScramCredentials } from "../../kafka/protocol/ScramCredentials.ts"
 import { DataFolder } from "../DataFolder.ts"
-import { freePortFrom, LOOPBACK, PORTS_TRIED_MAX } from "../FreePort.ts"
-import { formattedClusterId } from "./BrokerFormat.ts"
-import { type BrokerNotStarted, brokerNotStarted } from "./BrokerNotStarted.ts"
+import { anyFreePort, freePortFrom, LOOPBACK, PORTS_TRIED_MAX } from "../FreePort.ts"
+import { formatted } from "./BrokerFormat.ts"
+import { type BrokerNotStarted, brokerNotStarted, inFolder } from "./BrokerNotStarted.ts"
 import { type BrokerLaunch, startBroker } from "./BrokerProcess.ts"
 import { endOrphan } from "./BrokerRecord.ts"
-import { type BrokerUsers, brokerUsers } from "./BrokerUsers.ts"
+import {
+  type BrokerUsers,
+  brokerUsers,
+  hasScram,
+  PROGRAM,
+  scramCredentials,
+  signInOf,
+  withScram
+} from "./BrokerUsers.ts"
 import { findJava, type JavaUnusable } from "./Java.ts"
 import {
   KAFKA_VERSION,
@@ -141,6 +150,31 @@ const keptUsers = (folder: string): Effect.Effect<BrokerUsers, BrokerNotStarted>
       )
   })
 
+/**
+ * Starts the broker of an earlier version once as it was made, on a port that nobody is told, and lets
+ * its log keep what SCRAM asks for.
+ */
+const taughtScram = Effect.fn("EmbeddedBroker.teachScram")(function* (
+  launch: Omit<BrokerLaunch, "port"> & { readonly users: BrokerUsers },
+  report: (line: string) => void
+) {
+  report("The embedded Kafka broker is started once to change how its users sign in")
+  const { folder, users } = launch
+  const port = yield* anyFreePort
+  const broker = yield* startBroker({ ...launch, port })
+  yield* broker.ready
+  const settings = {
+    brokers: [`${LOOPBACK}:${port}`],
+    clientId: "alk-embedded",
+    sasl: signInOf(users, PROGRAM),
+    log: () => {}
+  }
+  yield* Effect.tryPromise(() => setScramCredentials(settings, scramCredentials(users))).pipe(
+    Effect.mapError(({ cause }) => brokerNotStarted("no_answer", folder, `SCRAM: ${String(cause)}`))
+  )
+  return yield* inFolder(folder, () => withScram(folder, users))
+}, Effect.scoped)
+
 const make = Effect.fn("EmbeddedBroker.make")(function* ({
   port: wanted,
   cacheDir,
@@ -155,8 +189,19 @@ const make = Effect.fn("EmbeddedBroker.make")(function* ({
   const java = yield* findJava
   const jars = yield* kafkaJars(cacheDir, report)
   yield* endOrphan(folder, dataFolder, report)
-  const clusterId = yield* formattedClusterId(folder, java, jars)
-  const users = isOpen ? undefined : yield* keptUsers(folder)
+  const { clusterId, users: formattedUsers } = yield* formatted(
+    folder,
+    java,
+    jars,
+    isOpen ? undefined : yield* keptUsers(folder)
+  )
+  const users =
+    formattedUsers === undefined || hasScram(formattedUsers)
+      ? formattedUsers
+      : yield* taughtScram(
+          { java, jars, folder, dataFolder, clusterId, users: formattedUsers },
+          report
+        )
   const state = yield* SubscriptionRef.make<BrokerState>({ _tag: "Starting" })
 
   const startOnFreePort = Effect.gen(function* () {
