@@ -24,6 +24,7 @@ import { repairPartition, rotateKey, viewsOfTenant } from "./roles/Maintenance.t
 import { rebuildView } from "./roles/RebuildView.ts"
 import { restore } from "./roles/Restore.ts"
 import { startRoles } from "./roles/Roles.ts"
+import { noteSecrets } from "./roles/SecretNotices.ts"
 import { layerTracing } from "./roles/Tracing.ts"
 import { serveAsWorker } from "./roles/Worker.ts"
 
@@ -44,6 +45,7 @@ const layerLogger = (config: Config) =>
 const serve = (config: Config) =>
   Effect.gen(function* () {
     yield* noteKeyConfusion()
+    yield* noteSecrets(config)
     const endpoints = yield* startRoles(config, say)
     yield* announce(config, endpoints)
     yield* parentGone()

@@ -109,6 +109,12 @@ export interface Config {
   readonly database: string
   /** Undefined only with the embedded broker: then it is made and kept in the data folder. */
   readonly secret: Redacted.Redacted | undefined
+  /** How the secrets were given: by variable the values of those, and names of X_FILE. */
+  readonly secrets: {
+    readonly variables: Readonly<Record<string, Redacted.Redacted>>
+    /** Every user of the machine may read the files that these name. */
+    readonly openFiles: ReadonlyArray<string>
+  }
   readonly signingKeyFile: string | undefined
   /** The key before that one, while it is being changed. */
   readonly previousKeyFile: string | undefined

@@ -1,4 +1,5 @@
 /** Every variable for `--help`. */
+import { fileNameOf } from "./SecretFiles.ts"
 import { type Variable, variables } from "./Variables.ts"
 
 /** Two spaces, the longest name, and one more. */
@@ -28,7 +29,8 @@ export const configHelp = (): string => {
     const about = [
       ...wrapped(variable.about, columns),
       ...wrapped(`allowed: ${variable.allowed}`, columns),
-      ...wrapped(`default: ${variable.unset}`, columns)
+      ...wrapped(`default: ${variable.unset}`, columns),
+      ...(variable.secret ? [`or in a file: ${fileNameOf(name)} names it`] : [])
     ]
     for (const [index, line] of about.entries()) {
       lines.push(`${(index === 0 ? `  ${name}` : "").padEnd(HELP_NAME_COLUMNS)}${line}`)

@@ -1,6 +1,7 @@
 /**
- * Turns the environment into a `Config`, or says everything that is wrong with it. Opens no file,
- * no connection and no port, so what it refuses, it refuses before anything has been started.
+ * Turns the environment into a `Config`, or says everything that is wrong with it. Opens no file but
+ * those of secrets, no connection and no port, so what it refuses, it refuses before anything has been
+ * started.
  */
 import { availableParallelism, homedir } from "node:os"
 import { isAbsolute, join, relative, resolve } from "node:path"
@@ -15,6 +16,13 @@ import {
   roles,
   type TlsFiles
 } from "./Config.ts"
+import {
+  fileNameOf,
+  noSecretFiles,
+  readSecretFiles,
+  type SecretFiles,
+  secretNames
+} from "./SecretFiles.ts"
 import {
   BODY_BUDGET_FACTOR,
   MAKE_SECRET,
@@ -58,12 +66,15 @@ const ALK_MISTAKES_MAX = 4
 /** What clients read: they may be set where the service is started too. */
 const ofClients: ReadonlyArray<string> = ["ALK_URL", "ALK_API_KEY", "ALK_CONTEXT"]
 
+const secretFileNames = secretNames.map(fileNameOf)
+const knownNames: ReadonlyArray<string> = [...Object.keys(variables), ...secretFileNames]
+
 const unknownNames = (environment: Environment): ReadonlyArray<string> =>
   Object.keys(environment)
-    .filter((name) => name.startsWith("ALK_") && !Object.hasOwn(variables, name))
+    .filter((name) => name.startsWith("ALK_") && !knownNames.includes(name))
     .filter((name) => !ofClients.includes(name))
     .map((name) => {
-      const nearest = nearestName(name, Object.keys(variables), () => ALK_MISTAKES_MAX)
+      const nearest = nearestName(name, knownNames, () => ALK_MISTAKES_MAX)
       return nearest === undefined
         ? `${name} is unknown; allowed are the names that npm start -- --help lists`
         : `${name} is unknown; did you mean ${nearest}?`
@@ -73,9 +84,7 @@ const unknownNames = (environment: Environment): ReadonlyArray<string> =>
  * Names of variables without the prefix that decide what is started: an unknown name near one of
  * them would silently start an embedded part instead.
  */
-const unprefixedNames = Object.keys(variables).filter((name) =>
-  /^(?:KAFKA|CLICKHOUSE|CHROMIUM)_/.test(name)
-)
+const unprefixedNames = knownNames.filter((name) => /^(?:KAFKA|CLICKHOUSE|CHROMIUM)_/.test(name))
 
 /** What other programs call the same. */
 const otherNames: ReadonlyArray<readonly [names: RegExp, meant: Name]> = [
@@ -104,7 +113,7 @@ const unprefixedMistakes = (length: number): number => (length < 12 ? 1 : 2)
  */
 const nearMisses = (environment: Environment): ReadonlyArray<string> =>
   Object.keys(environment).flatMap((name) => {
-    if (Object.hasOwn(variables, name) || name.startsWith("ALK_")) return []
+    if (knownNames.includes(name) || name.startsWith("ALK_")) return []
     const meant =
       otherNames.find(([names]) => names.test(name))?.[1]
       ?? nearestName(name, unprefixedNames, unprefixedMistakes)
@@ -117,7 +126,7 @@ const nearMisses = (environment: Environment): ReadonlyArray<string> =>
 
 /** What one variable asks of another. */
 const conflictsOf = (environment: Environment, values: Values): ReadonlyArray<string> => {
-  const set = (name: Name) => isSet(environment, name)
+  const set = (name: Name) => isSet(environment, name) || isSet(environment, fileNameOf(name))
   const problems: Array<string> = []
   const needs = (names: ReadonlyArray<Name>, needed: Name, why: string) => {
     if (set(needed)) return
@@ -300,7 +309,16 @@ const limitsOf = (values: Values): Config["limits"] => ({
   streamsPerTenantMax: values.ALK_STREAMS_MAX
 })
 
-const configOf = (values: Values, context: ProcessContext): Config => {
+const secretsOf = (given: Environment, { open }: SecretFiles): Config["secrets"] => ({
+  variables: Object.fromEntries(
+    secretNames
+      .filter((name) => isSet(given, name))
+      .map((name) => [name, Redacted.make(given[name] ?? "")])
+  ),
+  openFiles: open
+})
+
+const configOf = (values: Values, context: ProcessContext, secrets: Config["secrets"]): Config => {
   const absolute = (path: string) => resolve(context.workingDirectory, path)
   const replication = values.ALK_REPLICATION ?? (values.KAFKA_BROKERS === undefined ? 1 : 3)
   return {
@@ -332,6 +350,7 @@ const configOf = (values: Values, context: ProcessContext): Config => {
     clickhouse: clickHouseOf(values, absolute),
     database: values.CLICKHOUSE_DATABASE,
     secret: values.ALK_SECRET,
+    secrets,
     signingKeyFile: values.ALK_SIGNING_KEY_FILE && absolute(values.ALK_SIGNING_KEY_FILE),
     previousKeyFile:
       values.ALK_SIGNING_KEY_PREVIOUS_FILE && absolute(values.ALK_SIGNING_KEY_PREVIOUS_FILE),
@@ -374,12 +393,17 @@ const freeze = <A>(value: A): A => {
   return Object.freeze(value)
 }
 
-/** Turns the environment into a `Config`, or says everything that is wrong with it at once. */
+/**
+ * Turns the environment into a `Config`, or says everything that is wrong with it at once. `files` are
+ * those that the environment names.
+ */
 export const parseConfig = (
-  environment: Environment,
-  context: ProcessContext
+  given: Environment,
+  context: ProcessContext,
+  files: SecretFiles = noSecretFiles
 ): Result.Result<Config, ConfigInvalid> => {
-  const problems: Array<string> = []
+  const environment = { ...given, ...files.values }
+  const problems: Array<string> = [...files.problems]
   const values = readValues(environment, problems)
   problems.push(
     ...unknownNames(environment),
@@ -388,7 +412,7 @@ export const parseConfig = (
     ...workerProblems(values, context),
     ...repeatedKeys(values)
   )
-  const config = configOf(values, context)
+  const config = configOf(values, context, secretsOf(given, files))
   if (isInside(config.cacheDir, config.dataDir) || isInside(config.dataDir, config.cacheDir)) {
     problems.push(
       `ALK_CACHE_DIR (${config.cacheDir}) and ALK_DATA_DIR (${config.dataDir}) overlap: one is inside the other;`
@@ -401,15 +425,17 @@ export const parseConfig = (
     : Result.fail(new ConfigInvalid({ problems }))
 }
 
-/** The `Config` of this process. */
-export const loadConfig: Effect.Effect<Config, ConfigInvalid> = Effect.suspend(() =>
-  Effect.fromResult(
-    parseConfig(process.env, {
-      workingDirectory: process.cwd(),
-      homeDirectory: homedir(),
-      terminal: process.stdout.isTTY === true,
-      cores: availableParallelism(),
-      platform: process.platform
-    })
-  )
-)
+/** The `Config` of this process, which from then on has no secret in its environment. */
+export const loadConfig: Effect.Effect<Config, ConfigInvalid> = Effect.suspend(() => {
+  const context = {
+    workingDirectory: process.cwd(),
+    homeDirectory: homedir(),
+    terminal: process.stdout.isTTY === true,
+    cores: availableParallelism(),
+    platform: process.platform
+  }
+  const files = readSecretFiles(process.env, context.workingDirectory)
+  const config = parseConfig(process.env, context, files)
+  for (const name of secretNames) delete process.env[name]
+  return Effect.fromResult(config)
+})

@@ -6,7 +6,7 @@ import * as fs from "node:fs"
 import { basename, dirname, join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { brokerPaths } from "../adapters/embedded/broker/BrokerSettings.ts"
-import { DataFolder } from "../adapters/embedded/DataFolder.ts"
+import { DataFolder, SECRET_FILE } from "../adapters/embedded/DataFolder.ts"
 import { RecordsUnreadable } from "../adapters/kafka/protocol/FetchResponse.ts"
 import {
   FORGETTING_TOPICS,
@@ -39,7 +39,6 @@ import { EventLog } from "../ports/EventLog.ts"
 import { logForgetting } from "../services/administration/ForgettingActs.ts"
 import { layerCommandLog } from "../services/commands/CommandLog.ts"
 import { bootstrapOf, logOf } from "./Log.ts"
-import { SECRET_FILE } from "./RunningLog.ts"
 import { embedsBroker } from "./Topology.ts"
 
 /** The log folder of the embedded broker. */

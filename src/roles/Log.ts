@@ -47,6 +47,8 @@ export interface Brokers {
   readonly addresses: ReadonlyArray<string>
   /** At a broker of our own; that of a cluster elsewhere is in the configuration. */
   readonly signIn?: SignIn
+  /** Where its password is for other processes of the program. */
+  readonly passwordFile?: string
   /** What a subscriber of a broker of our own needs to know, as a file for Java's clients. */
   readonly subscriberFile?: string
 }
@@ -78,6 +80,9 @@ export const kafkaSettings = Effect.fnUntraced(function* (
 /** A line for a person while something takes long. */
 export type Report = (line: string) => void
 
+/** Name of the file with the program's password at a broker of our own. */
+const PASSWORD_FILE = "kafka.password"
+
 /** Names of the files with which others sign in to a broker of our own. */
 const SUBSCRIBER_FILES = {
   java: "subscriber.properties",
@@ -96,6 +101,7 @@ const admitOthers = Effect.fnUntraced(function* (
   yield* grantSubscriber(settings, config.topics.prefix, folder.kafka)
   const [bootstrap = ""] = brokers.addresses
   const { environment, java, librdkafka } = clientSettings(bootstrap, subscriber)
+  yield* folder.file(PASSWORD_FILE).write(`${brokers.signIn.password}\n`)
   yield* folder.file(SUBSCRIBER_FILES.java).write(java)
   yield* folder.file(SUBSCRIBER_FILES.librdkafka).write(librdkafka)
   yield* folder.file(SUBSCRIBER_FILES.environment).write(environment)
@@ -123,6 +129,7 @@ export const bootstrapOf = Effect.fnUntraced(function* (
   return {
     addresses,
     signIn,
+    passwordFile: join(folder.path, PASSWORD_FILE),
     subscriberFile: join(folder.path, SUBSCRIBER_FILES.java)
   } satisfies Brokers
 })

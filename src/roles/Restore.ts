@@ -2,7 +2,7 @@
 import * as fs from "node:fs"
 import { dirname, join } from "node:path"
 import { Effect, Redacted } from "effect"
-import { DataFolder, RESTORING_FILE } from "../adapters/embedded/DataFolder.ts"
+import { DataFolder, RESTORING_FILE, SECRET_FILE } from "../adapters/embedded/DataFolder.ts"
 import { emptyLog } from "../adapters/kafka/EmptyLog.ts"
 import { PREVIOUS_KEY_FILE, SIGNING_KEY_FILE } from "../adapters/keys/SigningKey.ts"
 import { type RestoreArguments, type RestoreReport, restoreLines } from "../cli/Restore.ts"
@@ -20,7 +20,7 @@ import { keptCheckpoints } from "../exports/backup/KeptNotes.ts"
 import { restoreBackup } from "../exports/backup/RestoreBackup.ts"
 import { signingKeys, type VerifiedBackup, verifyBackup } from "../exports/backup/VerifyBackup.ts"
 import { bootstrapOf, kafkaSettings, type Report } from "./Log.ts"
-import { KEY_FILES, SECRET_FILE } from "./RunningLog.ts"
+import { KEY_FILES } from "./RunningLog.ts"
 import { embedsBroker } from "./Topology.ts"
 
 /** A backup, read and not yet trusted. */

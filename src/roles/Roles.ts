@@ -2,7 +2,7 @@
  * Starts the roles of a process, each from its configuration, and what they share. Beside `main.ts`
  * the only folder that knows both the services and their adapters.
  */
-import { Context, Effect, Exit, Layer, Redacted, Schedule, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Schedule, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { variableLines } from "../adapters/embedded/broker/BrokerUsers.ts"
 import { DataFolder } from "../adapters/embedded/DataFolder.ts"
@@ -27,7 +27,7 @@ import { signerOf } from "./SigningKey.ts"
 import { openStore } from "./Store.ts"
 import { embedsBroker, has, ownsFolder, usesLog, usesStore } from "./Topology.ts"
 import { type RoleProgress, type WatchedRole, watchParts } from "./Watching.ts"
-import { environmentOf, makeWorkers, signingKeys } from "./Workers.ts"
+import { environmentOf, makeWorkers } from "./Workers.ts"
 
 /** The partitions that this process works on, by role. */
 type Workers = Partial<Record<WatchedRole, RoleProgress>>
@@ -107,12 +107,7 @@ export const startRoles = Effect.fnUntraced(function* (
     store: has(config, "store") ? store.server?.url : undefined
   }
   if (folder !== undefined && has(config, "store")) {
-    const text = variableLines({
-      ...environmentOf(config, { brokers, server: store.server }),
-      ...signingKeys(config, folder),
-      // One that was given is not written down.
-      ...(config.secret === undefined ? { ALK_SECRET: Redacted.value(secret) } : {})
-    })
+    const text = variableLines(environmentOf(config, { brokers, folder, server: store.server }))
     yield* folder.file(PROCESSES_FILE).write(text)
   }
   const workers: Workers = {}
@@ -159,7 +154,7 @@ export const startRoles = Effect.fnUntraced(function* (
     roles: workers
   })
   if (group !== undefined && api !== undefined) {
-    yield* group.start(config, { folder, secret, brokers, server: store.server, port: api.port })
+    yield* group.start(config, { folder, brokers, server: store.server, port: api.port })
     // Replies in flight need the sequencers of all processes, so no process stops before all served.
     yield* Effect.addFinalizer(() =>
       Effect.all([group.drain, stopServing], { concurrency: "unbounded", discard: true })

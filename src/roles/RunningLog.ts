@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { readPlacement } from "../actors/log/PlacementOfLog.ts"
 import { type RunningBroker, runningBroker } from "../adapters/embedded/broker/RunningBroker.ts"
+import { SECRET_FILE } from "../adapters/embedded/DataFolder.ts"
 import { existingLog } from "../adapters/kafka/ExistingLog.ts"
 import { PREVIOUS_KEY_FILE, SIGNING_KEY_FILE } from "../adapters/keys/SigningKey.ts"
 import type { Config } from "../config/Config.ts"
@@ -14,9 +15,6 @@ import { refuseNewerData } from "../services/administration/DataVersions.ts"
 import { authenticated } from "../services/commands/AuthenticatedLog.ts"
 import { takeOver } from "../services/commands/TakeOver.ts"
 import { type Brokers, kafkaSettings, MARKER_FILE } from "./Log.ts"
-
-/** Name of the secret in the data folder, and in a backup. */
-export const SECRET_FILE = "secret"
 
 /** Names of the files with keys, in the data folder and in a backup alike. */
 export const KEY_FILES = [SECRET_FILE, SIGNING_KEY_FILE, PREVIOUS_KEY_FILE, MARKER_FILE] as const

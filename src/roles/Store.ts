@@ -2,6 +2,7 @@
  * The role store, and the query store of the other roles: the embedded engine or a server elsewhere.
  */
 import { randomBytes } from "node:crypto"
+import { join } from "node:path"
 import { Context, Effect, Layer, Redacted, Scope } from "effect"
 import { ChdbEngine } from "../adapters/clickhouse/client/ChdbEngine.ts"
 import { ClickHouseConnection } from "../adapters/clickhouse/client/ClickHouseConnection.ts"
@@ -53,42 +54,35 @@ const storesOf = Effect.fnUntraced(function* (
 
 /** Of the store's server: 256 bits. */
 const PASSWORD_BYTES = 32
-/** Where the one of the role store is kept in the data folder. */
+/** Where it is kept in the data folder. */
 const PASSWORD_FILE = "store.password"
 /** Sockets of a process to the store's server at most, see `ClickHouseConnection`. */
 const SOCKETS_OF_A_WORKER = 16
-
-const newPassword = (): string => randomBytes(PASSWORD_BYTES).toString("hex")
 
 /** The one of an earlier start, which other processes have, or a new one. */
 const keptPassword = Effect.fnUntraced(function* (folder: DataFolder["Service"]) {
   const file = folder.file(PASSWORD_FILE)
   const kept = (yield* file.read)?.trim()
   if (kept !== undefined && kept !== "") return Redacted.make(kept)
-  const made = newPassword()
+  const made = randomBytes(PASSWORD_BYTES).toString("hex")
   yield* file.write(`${made}\n`)
   return Redacted.make(made)
 })
 
-const isOpen = ({ clickhouse }: Config): boolean =>
-  clickhouse._tag === "Embedded" && clickhouse.isOpen
+const isOpen = (config: Config): boolean =>
+  config.clickhouse._tag === "Embedded" && config.clickhouse.isOpen && has(config, "store")
 
 /**
  * The server before the engine: for other processes of the machine in the role store, else for the
  * workers only.
  */
 const serverOf = Effect.fnUntraced(function* (config: Config, folder: DataFolder["Service"]) {
+  const port = has(config, "store") ? config.storePort : 0
   const moreSockets = config.workers * SOCKETS_OF_A_WORKER
-  if (!has(config, "store")) {
-    const password = Redacted.make(newPassword())
-    const server = yield* StoreServer.listen({ port: 0, password, moreSockets })
-    return { url: server.url, password }
-  }
   const password = isOpen(config) ? undefined : yield* keptPassword(folder)
-  const server = yield* StoreServer.listen(
-    defined({ port: config.storePort, password, moreSockets })
-  )
-  return { url: server.url, password }
+  const { url } = yield* StoreServer.listen(defined({ port, password, moreSockets }))
+  const passwordFile = password === undefined ? undefined : join(folder.path, PASSWORD_FILE)
+  return { url, passwordFile }
 })
 
 /** The engine, the server before it for other processes, and the store on top. */

@@ -4,9 +4,9 @@
  */
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Option, Record, Redacted } from "effect"
 import { brokerVariables } from "../adapters/embedded/broker/BrokerUsers.ts"
-import type { DataFolder } from "../adapters/embedded/DataFolder.ts"
+import { type DataFolder, SECRET_FILE } from "../adapters/embedded/DataFolder.ts"
 import { type Listening, startWorkerProcesses } from "../adapters/embedded/WorkerProcesses.ts"
 import { PREVIOUS_KEY_FILE, SIGNING_KEY_FILE } from "../adapters/keys/SigningKey.ts"
 import type { Config } from "../config/Config.ts"
@@ -30,14 +30,13 @@ const DRAIN_TIMEOUT = "15 seconds"
 /** What a worker needs of the parts that the first process has started. */
 export interface WorkerParts {
   readonly folder: DataFolder["Service"] | undefined
-  readonly secret: Redacted.Redacted
   readonly brokers: Brokers
   readonly server: OpenedStore["server"]
   readonly port: number
 }
 
 /** The files of the keys that the first process signs with, where they are its own. */
-export const signingKeys = (
+const signingKeys = (
   { signingKeyFile }: Config,
   folder: DataFolder["Service"] | undefined
 ): Readonly<Record<string, string>> => {
@@ -49,18 +48,27 @@ export const signingKeys = (
   }
 }
 
-/** How another process reaches what this one has started, as its environment. */
+/**
+ * How another process reaches what this one has started and signs what this one signs, as its
+ * environment. Secrets are named by their files: a process shows its environment for as long as it runs.
+ */
 export const environmentOf = (
   config: Config,
-  { brokers, server }: Pick<WorkerParts, "brokers" | "server">
+  { brokers, folder, server }: Pick<WorkerParts, "brokers" | "folder" | "server">
 ): Readonly<Record<string, string>> => ({
   ...(embedsBroker(config)
-    ? { ...brokerVariables(brokers.addresses.join(","), brokers.signIn), ALK_REPLICATION: "1" }
+    ? {
+        ...brokerVariables(brokers.addresses.join(","), brokers.signIn, brokers.passwordFile),
+        ALK_REPLICATION: "1"
+      }
     : {}),
   ...(server === undefined ? {} : { CLICKHOUSE_URL: server.url, CLICKHOUSE_USER: "alk" }),
-  ...(server?.password === undefined
-    ? {}
-    : { CLICKHOUSE_PASSWORD: Redacted.value(server.password) })
+  ...(server?.passwordFile === undefined ? {} : { CLICKHOUSE_PASSWORD_FILE: server.passwordFile }),
+  // One that was given is given to other processes in the same way.
+  ...(config.secret === undefined && folder !== undefined
+    ? { ALK_SECRET_FILE: join(folder.path, SECRET_FILE) }
+    : {}),
+  ...signingKeys(config, folder)
 })
 
 /**
@@ -73,15 +81,15 @@ export const workerEnvironment = (
   parts: WorkerParts
 ): NodeJS.ProcessEnv => ({
   ...environment,
+  // Those of the files that it names are not in the environment.
+  ...Record.map(config.secrets.variables, Redacted.value),
   ALK_ROLES: config.roles.filter((role) => role !== "store").join(","),
   ALK_WORKERS: "0",
   PORT: String(parts.port),
   ALK_LOG_FORMAT: config.log.format,
-  ALK_SECRET: Redacted.value(parts.secret),
   // The first process goes over all chains.
   ALK_SELF_VERIFY_EVENTS_PER_SECOND: "0",
-  ...environmentOf(config, parts),
-  ...signingKeys(config, parts.folder)
+  ...environmentOf(config, parts)
 })
 
 /**

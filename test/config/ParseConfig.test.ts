@@ -113,6 +113,7 @@ describe("parseConfig", () => {
       clickhouse: { _tag: "Embedded", isOpen: false },
       database: "alk",
       secret: undefined,
+      secrets: { variables: {}, openFiles: [] },
       signingKeyFile: undefined,
       previousKeyFile: undefined,
       trustedKeys: [],

@@ -9,6 +9,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { parseAllDocuments, stringify } from "yaml"
+import { fileNameOf, secretNames } from "../../src/config/SecretFiles.ts"
 import { variables } from "../../src/config/Variables.ts"
 import type { Json } from "../support/Client.ts"
 import { freshFolder } from "../support/Program.ts"
@@ -74,6 +75,12 @@ describe("the Helm chart", () => {
       assert.strictEqual(container.readinessProbe.httpGet.path, ready)
       assert.strictEqual(container.livenessProbe.httpGet.path, "/healthz")
       assert.isTrue(container.securityContext.readOnlyRootFilesystem)
+      assert.deepStrictEqual(container.envFrom, [{ configMapRef: { name: "audit" } }])
+      assert.deepInclude(container.volumeMounts, {
+        name: "secrets",
+        mountPath: "/run/alk/secrets",
+        readOnly: true
+      })
       assert.isTrue(spec.template.spec.securityContext.runAsNonRoot)
       assert.isString(container.resources.requests.memory)
       const mounted = container.volumeMounts.map(({ name }: Json) => name)
@@ -97,12 +104,19 @@ describe("the Helm chart", () => {
     const all = await render(known)
     const { data } = of(all, "ConfigMap", "audit")
     const names = Object.keys(data)
-    const documented = new Set(Object.keys(variables))
+    const documented = new Set([...Object.keys(variables), ...secretNames.map(fileNameOf)])
     assert.deepStrictEqual(
       names.filter((name) => !documented.has(name)),
       []
     )
-    for (const name of names) assert.notMatch(name, /SECRET|PASSWORD|TOKEN|BOOTSTRAP_KEYS/)
+    for (const name of secretNames) assert.notInclude(names, name)
+    const files = ["ALK_SECRET", "ALK_ADMIN_TOKEN", "CLICKHOUSE_PASSWORD", "KAFKA_SASL_PASSWORD"]
+    for (const name of files) {
+      assert.strictEqual(data[fileNameOf(name)], `/run/alk/secrets/${name}`)
+    }
+    const without = { ...known, clickhouse: { ...values.clickhouse, hasPassword: false } }
+    const { data: few } = of(await render(without), "ConfigMap", "audit")
+    assert.notProperty(few, "CLICKHOUSE_PASSWORD_FILE")
     assert.deepInclude(data, {
       KAFKA_BROKERS: "kafka-0:9092,kafka-1:9092,kafka-2:9092",
       KAFKA_TLS_CERT_FILE: "/run/alk/kafka-tls/tls.crt",

@@ -257,8 +257,7 @@ describe("the blocks of the pages", () => {
 
 /** The statements of a block are only read where the engine can't run them. */
 const inStore = async (query: string): Promise<void> => {
-  const settings = readFileSync(join(folder, "processes.env"), "utf8")
-  const password = /^CLICKHOUSE_PASSWORD=(.*)$/m.exec(settings)?.[1]
+  const password = readFileSync(join(folder, "store.password"), "utf8").trim()
   const headers = { authorization: `Basic ${btoa(`alk:${password}`)}` }
   const answer = await fetch(running.store, { method: "POST", body: query, headers })
   assert.strictEqual(answer.status, 200, await answer.text())

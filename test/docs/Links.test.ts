@@ -6,6 +6,7 @@ import { existsSync, globSync, readFileSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 import { assert, describe, it } from "vitest"
 import { configHelp } from "../../src/config/ConfigHelp.ts"
+import { fileNameOf, secretNames } from "../../src/config/SecretFiles.ts"
 import { openApiDocument } from "../../src/http/Api.ts"
 import { anchorsOf } from "../../src/http/docs/Markdown.ts"
 import { GUIDE, pages, proseOf, REFERENCE, textOf } from "./Pages.ts"
@@ -79,11 +80,12 @@ describe("the pages", () => {
   })
 
   it("name settings that there are", () => {
-    const known = new Set(
-      configHelp()
+    const known = new Set([
+      ...configHelp()
         .match(/^ {2}[A-Z][A-Z_0-9]+/gm)!
-        .map((name) => name.trim())
-    )
+        .map((name) => name.trim()),
+      ...secretNames.map(fileNameOf)
+    ])
     assertNone((page) =>
       [
         ...new Set(textOf(page).match(/\b(?:ALK|KAFKA|CLICKHOUSE|CHROMIUM)_[A-Z_]*[A-Z]\b/g))

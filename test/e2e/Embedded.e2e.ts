@@ -3,17 +3,18 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { allTenants, blackBox, event } from "../support/BlackBox.ts"
 import { Client } from "../support/Client.ts"
 import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
+import { inFiles } from "../support/SecretFiles.ts"
 import { assertComplete, assertInTable } from "../support/ServedMetrics.ts"
 import { allTraceTenants, traceBlackBox } from "../support/TraceBlackBox.ts"
 
 const folder = freshFolder("embedded")
 const keyOf = (tenant: string): string => testKey(tenant)
+const keys = [...allTenants, ...allTraceTenants, "population"]
+  .map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`)
+  .join(",")
 const environment = {
   ALK_DATA_DIR: folder,
-  ALK_ADMIN_TOKEN: ADMIN_TOKEN,
-  ALK_BOOTSTRAP_KEYS: [...allTenants, ...allTraceTenants, "population"]
-    .map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`)
-    .join(",")
+  ...inFiles({ ALK_ADMIN_TOKEN: ADMIN_TOKEN, ALK_BOOTSTRAP_KEYS: keys })
 }
 
 let running: Started

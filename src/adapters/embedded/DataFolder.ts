@@ -32,6 +32,9 @@ export class DataFolderUnusable extends Schema.TaggedError<DataFolderUnusable>()
 const FREE_BYTES_MIN = 32 * 1_048_576
 const SECRET_BYTES = 32
 
+/** Name of the file with the secret, in a backup too. */
+export const SECRET_FILE = "secret"
+
 const NOT_WRITABLE = "is not writable: give this user the right to write there"
 const DISK_FULL = "is on a full disk: free some space"
 const NOT_MADE = "can't be made: give this user the right to write in the folder above it"
@@ -127,7 +130,7 @@ const checkSpace = Effect.fnUntraced(function* (path: string) {
 
 /** The secret that an earlier start made, or a new one. A damaged one is never replaced. */
 const keptSecret = Effect.fnUntraced(function* (path: string) {
-  const file = join(path, "secret")
+  const file = join(path, SECRET_FILE)
   return yield* attempt(path, () => {
     if (!fs.existsSync(file)) writeWhole(file, `${randomBytes(SECRET_BYTES).toString("hex")}\n`)
     const secret = fs.readFileSync(file, "utf8").trim()

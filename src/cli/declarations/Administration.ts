@@ -4,7 +4,7 @@ import { wholeNumber } from "../Arguments.ts"
 import { declare, GROUPS, ofService, withFilters, withResult } from "./Declare.ts"
 
 const ADMIN_NOTE =
-  "It needs the service's admin token: in ALK_ADMIN_TOKEN, or as the key of a context (alk login)."
+  "It needs the admin token: ALK_ADMIN_TOKEN, ALK_ADMIN_TOKEN_FILE, or a context's key (alk login)."
 
 /** A command that only holds others. */
 const group = (program: Command, name: string, description: string): Command =>

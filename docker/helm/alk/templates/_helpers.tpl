@@ -93,8 +93,6 @@ spec:
           envFrom:
             - configMapRef:
                 name: {{ .root.Release.Name }}
-            - secretRef:
-                name: {{ $values.existingSecret }}
           ports:
             - name: http
               containerPort: 8080
@@ -124,6 +122,7 @@ spec:
           volumeMounts:
             - { name: tmp, mountPath: /tmp }
             - { name: cache, mountPath: /home/node/.cache }
+            - { name: secrets, mountPath: /run/alk/secrets, readOnly: true }
             - { name: signing-key, mountPath: /run/alk/signing-key, readOnly: true }
             {{- if $values.kafka.tls.existingSecret }}
             - { name: kafka-tls, mountPath: /run/alk/kafka-tls, readOnly: true }
@@ -137,9 +136,14 @@ spec:
         # The browser that prints PDFs is unpacked there.
         - name: cache
           emptyDir: {}
+        - name: secrets
+          secret:
+            secretName: {{ $values.existingSecret }}
+            defaultMode: 0440
         - name: signing-key
           secret:
             secretName: {{ $values.signingKeySecret }}
+            defaultMode: 0440
         {{- with $values.kafka.tls.existingSecret }}
         - name: kafka-tls
           secret:
