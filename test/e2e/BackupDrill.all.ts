@@ -138,7 +138,7 @@ const openTransaction = async ({ kafka }: Started, data: string, partition: numb
     brokers: [kafka],
     clientId: "by-hand",
     logLevel: logLevel.NOTHING,
-    sasl: { mechanism: "plain", username: "alk", password: users.alk }
+    sasl: { mechanism: "scram-sha-256", username: "alk", password: users.alk }
   })
   const producer = client.producer({
     transactionalId: "by-hand",

@@ -239,7 +239,7 @@ describe("what was erased", () => {
     const elsewhere = {
       ...others,
       KAFKA_BROKERS: running!.kafka,
-      KAFKA_SASL_MECHANISM: "plain",
+      KAFKA_SASL_MECHANISM: "scram-sha-256",
       KAFKA_SASL_USERNAME: "alk",
       KAFKA_SASL_PASSWORD: passwords.alk,
       CLICKHOUSE_URL: "http://127.0.0.1:1",

@@ -61,6 +61,8 @@ const storeEnvironment = (): Record<string, string> => {
   )
 }
 
+const storePassword = (): string => readFileSync(join(folder, "store.password"), "utf8").trim()
+
 const startRole = (role: string, more: Record<string, string> = {}): Promise<Started> =>
   start({
     ...common(),
@@ -71,7 +73,8 @@ const startRole = (role: string, more: Record<string, string> = {}): Promise<Sta
   })
 
 it("lets nobody into the store without its password", async () => {
-  const { CLICKHOUSE_PASSWORD: password = "", CLICKHOUSE_URL: url = "" } = storeEnvironment()
+  const password = storePassword()
+  const { CLICKHOUSE_URL: url = "" } = storeEnvironment()
   assert.strictEqual(url, `http://127.0.0.1:${storePort}`)
   const ask = async (given: string): Promise<number> => {
     const authorization = `Basic ${btoa(`alk:${given}`)}`
@@ -143,10 +146,9 @@ describe("a process without the API", () => {
 
 /** What somebody with access to the database does behind the service's back. */
 const inDatabase = async (statement: string): Promise<string> => {
-  const { CLICKHOUSE_PASSWORD: password } = storeEnvironment()
   const answer = await fetch(`http://127.0.0.1:${storePort}/?mutations_sync=1`, {
     method: "POST",
-    headers: { authorization: `Basic ${btoa(`alk:${password}`)}` },
+    headers: { authorization: `Basic ${btoa(`alk:${storePassword()}`)}` },
     body: statement
   })
   const text = await answer.text()
