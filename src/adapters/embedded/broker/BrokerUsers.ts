@@ -19,7 +19,7 @@ const BROKER = "broker"
 const PASSWORD_BYTES = 32
 const FILE = "users.json"
 
-/** How users sign in: neither side tells the other the password, and each proves that it has it. */
+/** How users sign in: each side proves that it has the password, and neither sends it. */
 const SCRAM = "scram-sha-256"
 
 const Users = Schema.Struct({
@@ -82,13 +82,16 @@ const SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule re
 const loginOf = (module: string, user: string, password: string): string =>
   `${module} username="${user}" password="${password}"`
 
-/** The users of a listener that takes passwords. */
-const takes = (users: Users, taken: ReadonlyArray<UserName>): string =>
+/** Whom a listener for passwords lets in. */
+const letIn = (users: Users, taken: ReadonlyArray<UserName>): string =>
   taken.map((name) => ` user_${name}="${users[name]}"`).join("")
 
-/** The controller's listener and the broker's, which has no SCRAM before it has asked for its log. */
+/**
+ * A listener for passwords: the controller's, which can't do SCRAM without the log that it has yet to
+ * read, and the broker's on a log of an earlier version.
+ */
 const plainListener = (listener: string, users: Users, taken: ReadonlyArray<UserName>) => ({
-  [`listener.name.${listener}.plain.sasl.jaas.config`]: `${loginOf(PLAIN_MODULE, BROKER, users[BROKER])}${takes(users, taken)};`
+  [`listener.name.${listener}.plain.sasl.jaas.config`]: `${loginOf(PLAIN_MODULE, BROKER, users[BROKER])}${letIn(users, taken)};`
 })
 
 /**
@@ -98,7 +101,7 @@ const plainListener = (listener: string, users: Users, taken: ReadonlyArray<User
 const scramListener = (users: Users) => ({
   "listener.name.broker.sasl.enabled.mechanisms": `${SCRAM.toUpperCase()},PLAIN`,
   [`listener.name.broker.${SCRAM}.sasl.jaas.config`]: `${loginOf(SCRAM_MODULE, BROKER, users[BROKER])};`,
-  "listener.name.broker.plain.sasl.jaas.config": `${PLAIN_MODULE}${takes(users, [SUBSCRIBER])};`,
+  "listener.name.broker.plain.sasl.jaas.config": `${PLAIN_MODULE}${letIn(users, [SUBSCRIBER])};`,
   "sasl.mechanism.inter.broker.protocol": SCRAM.toUpperCase()
 })
 

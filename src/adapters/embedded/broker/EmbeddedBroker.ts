@@ -154,7 +154,7 @@ const keptUsers = (folder: string): Effect.Effect<BrokerUsers, BrokerNotStarted>
  * Starts the broker of an earlier version once as it was made, on a port that nobody is told, and lets
  * its log keep what SCRAM asks for.
  */
-const taughtScram = Effect.fn("EmbeddedBroker.teachScram")(function* (
+const upgradedUsers = Effect.fn("EmbeddedBroker.upgradeUsers")(function* (
   launch: Omit<BrokerLaunch, "port"> & { readonly users: BrokerUsers },
   report: (line: string) => void
 ) {
@@ -198,7 +198,7 @@ const make = Effect.fn("EmbeddedBroker.make")(function* ({
   const users =
     formattedUsers === undefined || hasScram(formattedUsers)
       ? formattedUsers
-      : yield* taughtScram(
+      : yield* upgradedUsers(
           { java, jars, folder, dataFolder, clusterId, users: formattedUsers },
           report
         )
