@@ -121,9 +121,11 @@ const HIGHER_ORDER =
 
 /** A bare name as the first of several arguments of these is a function. */
 const standsForFunction = (tokens: ReadonlyArray<string>, at: number): boolean => {
-  const before = tokens.slice(0, at).findLast((token) => token !== "(") ?? ""
-  const after = tokens.slice(at + 1).find((token) => token !== ")") ?? ""
-  return tokens[at - 1] === "(" && HIGHER_ORDER.test(before) && /^(,|AS)$/i.test(after)
+  let [first, last] = [at, at]
+  while (tokens[first - 1] === "(" && tokens[last + 1] === ")")
+    [first, last] = [first - 1, last + 1]
+  const [called = "", next = ""] = [tokens[first - 2], tokens[last + 1]]
+  return tokens[first - 1] === "(" && HIGHER_ORDER.test(called) && /^(,|AS)$/i.test(next)
 }
 
 /** Why a statement is not passed on; undefined if it is. */
