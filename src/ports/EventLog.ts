@@ -75,6 +75,8 @@ export interface Fetched extends Position {
   readonly records: ReadonlyArray<LogRecord>
   /** Where to read next: after the last record seen, aborted and control records included. */
   readonly nextOffset: number
+  /** After everything that is written, decided or not (the high watermark). */
+  readonly writtenEnd: number
   /** Everything before this offset is decided (the last stable offset). */
   readonly stableEnd: number
   readonly logStart: number

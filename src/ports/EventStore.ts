@@ -49,6 +49,9 @@ export interface ReceiptRow {
 }
 
 /** A record of `alk.events` that does not link to the one before it. */
+/** Reason of a conflict: the record follows the chain, but no sequencer has written it. */
+export const NOT_SEQUENCED = "not_sequenced"
+
 export interface ConflictRow {
   readonly partition: number
   readonly offset: number

@@ -6,7 +6,7 @@
 import type { Head } from "../domain/chain/Chains.ts"
 import { GENESIS_HASH } from "../domain/chain/Chains.ts"
 import { BLOCK_EVENTS, type RecomputedBlock } from "../ports/ChainRecompute.ts"
-import type { ConflictRow } from "../ports/EventStore.ts"
+import { type ConflictRow, NOT_SEQUENCED } from "../ports/EventStore.ts"
 import type { JudgedRecord, JudgedRow } from "./ChainSource.ts"
 import { GrowingTree, type TreeStart } from "./GrowingTree.ts"
 import { ABSENT, type Break, type BreakReason, Breaks } from "./VerifyReport.ts"
@@ -137,11 +137,11 @@ export class ChainCheck {
 
   /** A record of the topic that did not link when it was projected. */
   conflict({ reason, sequenceNumber }: ConflictRow): void {
-    const isDuplicate = reason === "sequence_mismatch"
+    const isDuplicate = reason === "sequence_mismatch" || reason === NOT_SEQUENCED
     this.#broken(
       sequenceNumber,
       isDuplicate ? "duplicate_sequence" : "prev_hash_mismatch",
-      `a record of ${this.#options.topic} that follows the one before it`,
+      `a record of ${this.#options.topic} that a sequencer wrote after the one before it`,
       reason
     )
   }

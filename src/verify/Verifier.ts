@@ -387,12 +387,20 @@ const noticesOf = Effect.fnUntraced(function* (
 ) {
   const { chain } = source
   const ends = yield* ChainEnds
-  const { isCut, offset } = yield* ends.start({ tenantId: request.tenantId, chain })
+  const { adopted, isCut, offset } = yield* ends.start({ tenantId: request.tenantId, chain })
   const notices: Array<string> = []
   if (isCut) {
     notices.push(
       `alk.${chain} is kept for ever, but its partition of this tenant begins at offset `
         + `${offset}: records were deleted from its start`
+    )
+  }
+  if (adopted !== undefined) {
+    const next = chain === "events" ? adopted.events_next : adopted.traces_next
+    notices.push(
+      `alk.state was lost and made again from the topics at ${adopted.at}: of the records of `
+        + `alk.${chain} before offset ${next} only the links and the checkpoints of before say that `
+        + "this service wrote them"
     )
   }
   for (const { treeSize } of uncompared) {

@@ -86,7 +86,8 @@ class Partition {
   take(changes: StateChanges): StateChanges {
     const ends = {
       eventsNext: this.state.eventsNext + changes.events.count,
-      tracesNext: this.state.tracesNext + changes.traces.facts.length
+      tracesNext: this.state.tracesNext + changes.traces.facts.length,
+      strays: []
     }
     this.write(stateRecords(this.state, changes, ends))
     advance(this.state, changes, ends)

@@ -96,7 +96,8 @@ const once = async (values: ReadonlyArray<Buffer>): Promise<void> => {
   )
   const changes = await measured("step", () => step(state, chunk, checkpointSigner, LATER))
   const records = await measured("records", () => {
-    const ends = { eventsNext: state.eventsNext + changes.events.count, tracesNext: 0 }
+    const eventsNext = state.eventsNext + changes.events.count
+    const ends = { eventsNext, tracesNext: 0, strays: [] }
     const following = stateRecords(state, changes, ends).map((record) => newStateRecord(0, record))
     advance(state, changes, ends)
     return [...changes.events.packed(0), ...following]

@@ -258,7 +258,11 @@ const ofKeyChange = ({ checkpoints }: StateChanges): ReadonlyArray<StateRecord> 
 const run = (): Outcome => {
   const state = emptyState(0, 4, { dedup: 100, idempotency: 100 })
   const changes = step(state, receivedCommands, checkpointSigner, NOW)
-  const ends = { eventsNext: changes.events.count, tracesNext: changes.traces.facts.length }
+  const ends = {
+    eventsNext: changes.events.count,
+    tracesNext: changes.traces.facts.length,
+    strays: []
+  }
   const records = [
     metaRecord(4),
     ownerRecord(crypto.randomUUID()),

@@ -144,8 +144,8 @@ export class SimulatedLog {
       positions.map((position) => {
         const log = this.of(position.topic, position.partition)
         const { next, records } = log.read(position.offset, entriesMax)
-        const { stableEnd } = log
-        return { ...position, records, nextOffset: next, stableEnd, logStart: 0 }
+        const { end: writtenEnd, stableEnd } = log
+        return { ...position, records, nextOffset: next, writtenEnd, stableEnd, logStart: 0 }
       })
     return this.#faults.call<ReadonlyArray<Fetched>, LogUnavailable | OffsetOutOfRange>(
       life,

@@ -63,7 +63,8 @@ const factsOf = (operations: ReadonlyArray<object>): ReadonlyArray<string> => {
     const changes = step(state, [{ offset, value: null, command }], signer, receivedAt)
     advance(state, changes, {
       eventsNext: 0,
-      tracesNext: state.tracesNext + changes.traces.facts.length
+      tracesNext: state.tracesNext + changes.traces.facts.length,
+      strays: []
     })
     assert.deepStrictEqual(changes.receipts[0]?.receipt.errors, [])
     return changes.traces.facts.map(({ body }) => body)
@@ -133,6 +134,7 @@ const layer = ({ log = bodies, logStart = 0, stored }: Place) => {
                       headers: {}
                     })),
                     nextOffset: Math.min(log.length, position.offset + 2),
+                    writtenEnd: log.length,
                     stableEnd: log.length,
                     logStart
                   }

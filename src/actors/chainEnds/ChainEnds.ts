@@ -6,6 +6,7 @@
 import { Context, type Effect } from "effect"
 import type { ChainKey, Head } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
+import type { Adopted } from "../../domain/records/StateRecords.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 
 /** The first record that a topic still holds of a partition. */
@@ -13,6 +14,8 @@ export interface TopicStart {
   /** True if records were deleted although the topic is kept for ever. */
   readonly isCut: boolean
   readonly offset: number
+  /** When the topics were taken for what a sequencer has written; absent if they never were. */
+  readonly adopted?: Adopted
 }
 
 export class ChainEnds extends Context.Service<
@@ -20,7 +23,7 @@ export class ChainEnds extends Context.Service<
   {
     /**
      * The end of the chain, at least as new as everything committed before the call; undefined if
-     * there is no chain. Where `alk.state` says more than the topic holds, the topic has lost its
+     * there is no chain. Records that no sequencer has written are no part of it. Where `alk.state` says more than the topic holds, the topic has lost its
      * end, and the longer one is expected.
      */
     head(key: ChainKey): Effect.Effect<Head | undefined, LogUnavailable>

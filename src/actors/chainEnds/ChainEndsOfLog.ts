@@ -1,7 +1,7 @@
 /**
  * The ends of chains as the topics have them, read from the ends of the topics backwards. Records
- * that do not link, which the sequencer cannot have written, end no chain: a tenant that has such
- * is read from the start of its topic, link by link.
+ * that the sequencer has not written, as its changelog says, end no chain. Nor do those that do not
+ * link: a tenant that has such is read from the start of its topic, link by link.
  */
 import { Effect, Layer, Semaphore } from "effect"
 import { BoundedMap } from "../../domain/BoundedMap.ts"
@@ -18,9 +18,11 @@ import {
   readCheckpoint,
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
+import { defined } from "../../domain/Defined.ts"
 import { EventLog, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
 import { Heads, headOf } from "../follower/Heads.ts"
 import { headOfLink, linkOfRecord } from "../log/ChainRecord.ts"
+import type { Own } from "../log/OwnOffsets.ts"
 import { scan, scanAll } from "../log/PartitionScan.ts"
 import { type TailContents, TopicTail } from "../log/TopicTail.ts"
 import { ChainEnds } from "./ChainEnds.ts"
@@ -43,10 +45,12 @@ interface Run {
 /** The runs of a range, by tenant. */
 class Runs implements TailContents {
   readonly #chain: Chain
+  readonly #own: Own
   readonly #runs = new Map<string, Run>()
 
-  constructor(chain: Chain) {
+  constructor(chain: Chain, own: Own) {
     this.#chain = chain
+    this.#own = own
   }
 
   of(tenantId: string): Run | undefined {
@@ -54,6 +58,7 @@ class Runs implements TailContents {
   }
 
   take(record: LogRecord): void {
+    if (!this.#own.isOwn(this.#chain, record.offset)) return
     const link = linkOfRecord(this.#chain, record)
     if (link === undefined) return
     const before = this.#runs.get(link.tenantId)
@@ -126,9 +131,20 @@ interface Tails {
 }
 
 /** The tails of a partition's topics. */
-const tailsOf = (log: EventLog["Service"], reader: LogReader, partition: number): Tails => {
+const tailsOf = (
+  log: EventLog["Service"],
+  reader: LogReader,
+  own: Own,
+  partition: number
+): Tails => {
   const runs = (topic: Chain) =>
-    new TopicTail(log, reader, { topic, partition }, () => new Runs(topic))
+    new TopicTail(
+      log,
+      reader,
+      { topic, partition },
+      () => new Runs(topic, own),
+      () => own.next(topic) ?? Infinity
+    )
   const checkpoints = { topic: "checkpoints" as const, partition }
   return {
     events: runs("events"),
@@ -138,17 +154,21 @@ const tailsOf = (log: EventLog["Service"], reader: LogReader, partition: number)
 }
 
 /** Reads the chain of a tenant link by link, from the start or from where its last walk ended. */
-const makeWalker = (log: EventLog["Service"], reader: LogReader) => {
+const makeWalker = (log: EventLog["Service"], reader: LogReader, heads: Heads["Service"]) => {
   const walks = new BoundedMap<Walk>(WALKS_MAX)
   return Effect.fnUntraced(function* ({ chain, tenantId }: ChainKey) {
     const partition = log.partitionOf(tenantId)
     const name = treeNameOf(tenantId, chain)
-    const { end, start } = yield* log.bounds(chain, partition)
+    const own = yield* heads.own(partition)
+    const bounds = yield* log.bounds(chain, partition)
+    const { start } = bounds
+    const end = Math.min(bounds.end, own.next(chain) ?? Infinity)
     const known = walks.get(name)
     const offset = Math.max(start, known?.upTo ?? 0)
     let last = known?.last
     yield* scan(reader, { topic: chain, partition, offset }, end, (records) => {
       for (const record of records) {
+        if (!own.isOwn(chain, record.offset)) continue
         const link = linkOfRecord(chain, record)
         if (link === undefined || link.tenantId !== tenantId) continue
         // After a start that retention has moved, the first one that is left begins the walk.
@@ -197,12 +217,13 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
     fetch: (positions, limits) => oneAtATime(shared.fetch(positions, limits))
   }
   const known = new Map<number, Tails>()
-  const tailsIn = (partition: number): Tails => {
-    const found = known.get(partition) ?? tailsOf(log, reader, partition)
+  const tailsIn = Effect.fnUntraced(function* (partition: number) {
+    const found =
+      known.get(partition) ?? tailsOf(log, reader, yield* heads.own(partition), partition)
     known.set(partition, found)
     return found
-  }
-  const walk = makeWalker(log, reader)
+  })
+  const walk = makeWalker(log, reader, heads)
 
   const head: ChainEnds["Service"]["head"] = Effect.fn("ChainEnds.head")(function* (key) {
     // How far back the tail has to be read; beyond that it counts for nothing.
@@ -210,7 +231,7 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
     if (expected === undefined) return undefined
     const { chain, tenantId } = key
     const sequence = expected.sequence_number
-    const tail = tailsIn(log.partitionOf(tenantId))[chain]
+    const tail = (yield* tailsIn(log.partitionOf(tenantId)))[chain]
     const run = yield* tail.ask((runs, isWhole) => {
       const found = runs.of(tenantId)
       if (found === undefined) return undefined
@@ -235,7 +256,8 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
   const checkpoint: ChainEnds["Service"]["checkpoint"] = Effect.fn("ChainEnds.checkpoint")(
     function* (tree, isGenuine) {
       const partition = log.partitionOf(chainOfTree(tree).tenantId)
-      const found = yield* tailsIn(partition).checkpoints.ask((records) => {
+      const tails = yield* tailsIn(partition)
+      const found = yield* tails.checkpoints.ask((records) => {
         const ofTree = records.of(tree)
         const genuine = ofTree.findLast(isGenuine)
         return genuine !== undefined || ofTree.length >= RECORDS_MAX ? { genuine } : undefined
@@ -258,7 +280,11 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
   return ChainEnds.of({
     head,
     checkpoint,
-    start: ({ chain, tenantId }) => startOf(log, isKeptForEver, chain, log.partitionOf(tenantId))
+    start: Effect.fnUntraced(function* ({ chain, tenantId }) {
+      const partition = log.partitionOf(tenantId)
+      const start = yield* startOf(log, isKeptForEver, chain, partition)
+      return { ...start, ...defined({ adopted: yield* heads.adopted(partition) }) }
+    })
   })
 })
 

@@ -4,7 +4,9 @@
  */
 import { Context, type Effect } from "effect"
 import type { Chain, ChainKey, Head } from "../../domain/chain/Chains.ts"
+import type { Adopted } from "../../domain/records/StateRecords.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
+import type { Own } from "../log/OwnOffsets.ts"
 
 export class Heads extends Context.Service<
   Heads,
@@ -21,6 +23,10 @@ export class Heads extends Context.Service<
      * nothing is known.
      */
     written(chain: Chain, partition: number): Effect.Effect<number>
+    /** Which records of the chains' topics a sequencer has written, as far as is known here. */
+    own(partition: number): Effect.Effect<Own>
+    /** When the topics were taken for what a sequencer has written; undefined if never. */
+    adopted(partition: number): Effect.Effect<Adopted | undefined>
     /**
      * The tenant's head, as soon as the heads known here include all before this offset of the
      * chain's topic, and this one has come to this sequence number.

@@ -14,10 +14,11 @@ import { noProgress, type Progress, progressIn } from "../../domain/records/Prog
 import { type Receipt, readReceipt, readVerdict } from "../../domain/records/Receipt.ts"
 import { ATTEMPT_HEADER, KIND_HEADER, RECEIPT_HEADER } from "../../domain/records/RecordHeaders.ts"
 import {
-  APPLIED_KEY,
+  ADOPTED_KEY,
+  type Adopted,
   HAND_OVER_PREFIX,
   HEAD_PREFIX,
-  readApplied,
+  readAdopted,
   readTreeSigner,
   SIGNER_KEY,
   TRACE_HEAD_PREFIX
@@ -40,6 +41,7 @@ import {
 import { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
 import type { StoredTopic } from "../../ports/TopicRows.ts"
 import { type Malformed, reportMalformed, takeEach } from "../log/Malformed.ts"
+import { everythingOwn, OwnOffsets } from "../log/OwnOffsets.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
 import { handOverName, moveHead, readHead } from "../sequencer/SequencerState.ts"
 import { Heads } from "./Heads.ts"
@@ -71,8 +73,10 @@ class LogState {
   readonly progress: Array<Progress>
   readonly heads = new Map<string, Head>()
   readonly traceHeads = new Map<string, Head>()
-  /** Per partition: offsets after the last records that these heads include. */
-  readonly written: Array<Readonly<Record<Chain, number>>>
+  /** Per partition: which records of the chains' topics a sequencer has written. */
+  readonly own: Array<OwnOffsets>
+  /** By partition when the topics were adopted. */
+  readonly adopted = new Map<number, Adopted>()
   /** Notes with which keys have handed trees over, by `handOverName`. */
   readonly handOvers = new Map<string, string>()
   /** vkey of the key that signs the trees, by partition. */
@@ -96,7 +100,7 @@ class LogState {
     this.#placement = placement
     const all = Array.from({ length: placement.partitions }, (_, partition) => partition)
     this.progress = all.map(noProgress)
-    this.written = all.map(() => ({ events: 0, traces: 0 }))
+    this.own = all.map(() => new OwnOffsets())
     this.evictedBelow = all.map(() => 0)
     this.#progressNext = all.map(() => 0)
   }
@@ -105,7 +109,7 @@ class LogState {
   grow(partitions: number): void {
     for (let partition = this.progress.length; partition < partitions; partition++) {
       this.progress.push(noProgress(partition))
-      this.written.push({ events: 0, traces: 0 })
+      this.own.push(new OwnOffsets())
       this.evictedBelow.push(0)
       this.#progressNext.push(0)
       for (const topic of ["progress", "state", "receipts"] as const) {
@@ -210,13 +214,9 @@ class LogState {
       else this.handOvers.set(name, readCheckpoint(record.value).note)
     } else if (key === SIGNER_KEY && record.value !== null) {
       this.signers.set(partition, readTreeSigner(record.value).vkey)
-    } else if (key === APPLIED_KEY) {
-      const applied = record.value === null ? undefined : readApplied(record.value)
-      this.written[partition] = {
-        events: applied?.events_next ?? 0,
-        traces: applied?.traces_next ?? 0
-      }
-    }
+    } else if (key === ADOPTED_KEY && record.value !== null) {
+      this.adopted.set(partition, readAdopted(record.value))
+    } else this.own[partition]!.take(key, record.value)
   }
 
   #takeReceipt(partition: number, record: LogRecord): void {
@@ -473,13 +473,15 @@ const makeHeads = (
   barrier: Barrier
 ): Heads["Service"] => {
   const { heads, traceHeads } = logState
-  const writtenOf = (chain: Chain, partition: number) => logState.written[partition]?.[chain] ?? 0
+  const writtenOf = (chain: Chain, partition: number) => logState.own[partition]?.next(chain) ?? 0
   const headIn = (all: ReadonlyMap<string, Head>) => (tenantId: string) =>
     Effect.map(barrier(["state"], log.partitionOf(tenantId)), () => all.get(tenantId))
   return Heads.of({
     head: headIn(heads),
     traceHead: headIn(traceHeads),
     written: (chain, partition) => Effect.sync(() => writtenOf(chain, partition)),
+    own: (partition) => Effect.sync(() => logState.own[partition] ?? everythingOwn),
+    adopted: (partition) => Effect.sync(() => logState.adopted.get(partition)),
     reached: ({ chain, tenantId }, offset, sequenceNumber) => {
       const all = chain === "events" ? heads : traceHeads
       const partition = log.partitionOf(tenantId)

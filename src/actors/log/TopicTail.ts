@@ -27,14 +27,23 @@ export class TopicTail<G extends TailContents> {
   readonly #reader: LogReader
   readonly #place: Partition
   readonly #empty: () => G
+  readonly #endMax: () => number
   readonly #oneAtATime = Semaphore.makeUnsafe(1)
   #range: { low: number; high: number; contents: G } | undefined
 
-  constructor(log: EventLog["Service"], reader: LogReader, place: Partition, empty: () => G) {
+  /** `endMax`: nothing at this offset or beyond it is read. */
+  constructor(
+    log: EventLog["Service"],
+    reader: LogReader,
+    place: Partition,
+    empty: () => G,
+    endMax: () => number = () => Infinity
+  ) {
     this.#log = log
     this.#reader = reader
     this.#place = place
     this.#empty = empty
+    this.#endMax = endMax
   }
 
   /**
@@ -45,7 +54,9 @@ export class TopicTail<G extends TailContents> {
     answer: (contents: G, isWhole: boolean) => A | undefined
   ): Effect.Effect<A | undefined, LogUnavailable> {
     const asked = Effect.gen({ self: this }, function* () {
-      const { end, start } = yield* this.#log.bounds(this.#place.topic, this.#place.partition)
+      const bounds = yield* this.#log.bounds(this.#place.topic, this.#place.partition)
+      const { start } = bounds
+      const end = Math.max(start, Math.min(bounds.end, this.#endMax()))
       const range = yield* this.#upTo(end, start)
       for (let step = STEP_OFFSETS; ; step = Math.min(2 * step, STEP_OFFSETS_MAX)) {
         const isWhole = range.low <= start

@@ -11,6 +11,7 @@ import {
 import { formatMicros } from "../../domain/Timestamp.ts"
 import { EventLog } from "../../ports/EventLog.ts"
 import type { StoredTopic } from "../../ports/TopicRows.ts"
+import type { Own } from "../log/OwnOffsets.ts"
 import type { ProjectedTopic } from "./ProjectedTopic.ts"
 import { NOTHING_COMPARED, type RebuildCounts, rebuildTopic } from "./ViewRebuild.ts"
 
@@ -22,6 +23,8 @@ const RETRY_INTERVAL = "5 seconds"
 export interface MendedView<E = unknown> {
   readonly partition: number
   readonly topics: ReadonlyArray<ProjectedTopic>
+  /** Which records of the chains' topics count. */
+  readonly own: Own
   /** Offset below which everything of a topic is shown. */
   readonly shown: (topic: StoredTopic) => number
   /** Let readers merge: from now on rows may be there twice. */
@@ -33,7 +36,7 @@ export interface MendedView<E = unknown> {
 }
 
 const mend = Effect.fnUntraced(function* (
-  { doubt, partition, say, shown, stillOwned, topics }: MendedView,
+  { doubt, own, partition, say, shown, stillOwned, topics }: MendedView,
   { id, tenant_id }: ViewRebuild
 ) {
   const log = yield* EventLog
@@ -42,6 +45,7 @@ const mend = Effect.fnUntraced(function* (
   const places = topics.map((projected) => ({
     projected,
     partition,
+    own,
     upTo: shown(projected.topic),
     tenantId: tenant_id
   }))

@@ -13,6 +13,7 @@ import {
   refusalOf,
   type Segment,
   storeConflicts,
+  strayReasonOf,
   tenantOf
 } from "./ProjectedTopic.ts"
 import {
@@ -61,13 +62,16 @@ const addLinked = (
 
 const takeEvent = (
   into: Rows,
-  { events: links, removed }: ChainLinks,
+  { events: links, own, removed }: ChainLinks,
   partition: number,
   record: LogRecord
 ): void => {
   const link = record.value === null ? undefined : linkOf(record.value)
-  const reason = addLinked(into, links, removed, partition, record, link)
-  if (reason === undefined || isGone(removed, tenantOf(record))) return
+  const tenantId = tenantOf(record)
+  const reason = own(partition).isOwn("events", record.offset)
+    ? addLinked(into, links, removed, partition, record, link)
+    : strayReasonOf(link, tenantId, links.get(tenantId))
+  if (reason === undefined || isGone(removed, tenantId)) return
   into.conflicts.push(conflictRow(partition, record, reason, link?.sequenceNumber))
 }
 
@@ -77,7 +81,7 @@ const insertEvents = Effect.fnUntraced(function* ({ conflicts, events }: Rows) {
     if (erase !== undefined) yield* store.eraseDetails(erase.tenantId, erase.erasures)
     yield* measured(rows.length, insertAll(rows, store.insertEvents))
   }
-  yield* storeConflicts("alk.events", conflicts, store.insertConflicts)
+  yield* storeConflicts("events", conflicts, store.insertConflicts)
 })
 
 export const projectedEvents: ProjectedTopic = {

@@ -17,6 +17,7 @@ import {
   refusalOf,
   type Segment,
   storeConflicts,
+  strayReasonOf,
   tenantOf
 } from "./ProjectedTopic.ts"
 import { type ErasedExecution, isFactOf } from "./ProjectionErasure.ts"
@@ -39,7 +40,7 @@ const checkFact = ({ chain_sequence, created_at, fact_number }: TraceFact): void
 }
 
 /** A fact in its place, or why it is not shown. */
-const readFact = (links: Links, record: LogRecord) => {
+const readFact = (links: Links, record: LogRecord, isOwn: boolean) => {
   const tenantId = tenantOf(record)
   try {
     const body = bodyOf(record)
@@ -54,7 +55,8 @@ const readFact = (links: Links, record: LogRecord) => {
       prevHash: fact.prev_hash,
       hash: fact.hash
     }
-    const reason = refusalOf(link, tenantId, links.get(tenantId))
+    const before = links.get(tenantId)
+    const reason = isOwn ? refusalOf(link, tenantId, before) : strayReasonOf(link, tenantId, before)
     return reason === undefined
       ? { body, fact, link }
       : { reason, sequenceNumber: link.sequenceNumber }
@@ -63,16 +65,16 @@ const readFact = (links: Links, record: LogRecord) => {
   }
 }
 
-/** A fact that does not link is kept apart, and verification reports it. */
+/** A fact that is no part of its chain is kept apart, and verification reports it. */
 const takeFact = (
   into: Rows,
-  { removed, traces: links }: ChainLinks,
+  { own, removed, traces: links }: ChainLinks,
   partition: number,
   record: LogRecord
 ): void => {
   const { offset } = record
   const tenantId = tenantOf(record)
-  const read = readFact(links, record)
+  const read = readFact(links, record, own(partition).isOwn("traces", offset))
   if (read.fact === undefined) {
     const { reason, sequenceNumber } = read
     if (isGone(removed, tenantId)) return
@@ -103,7 +105,7 @@ const insertFacts = Effect.fnUntraced(function* ({ conflicts, facts }: Rows) {
     }
     yield* measured(rows.length, insertAll(rows, store.insertFacts))
   }
-  yield* storeConflicts("alk.traces", conflicts, store.insertConflicts)
+  yield* storeConflicts("traces", conflicts, store.insertConflicts)
 })
 
 export const projectedFacts: ProjectedTopic = {

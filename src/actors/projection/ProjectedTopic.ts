@@ -4,6 +4,7 @@
  */
 import { Clock, Effect, Metric } from "effect"
 import type { ChainLink } from "../../domain/chain/ChainLink.ts"
+import type { Chain } from "../../domain/chain/Chains.ts"
 import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
 import { histogramOf } from "../../domain/metrics/Metrics.ts"
 import type { CheckpointStore } from "../../ports/CheckpointStore.ts"
@@ -13,10 +14,12 @@ import {
   type EventStore,
   INSERT_BYTES_MAX,
   INSERT_ROWS_MAX,
+  NOT_SEQUENCED,
   type StoreUnavailable
 } from "../../ports/EventStore.ts"
 import type { StoredTopic } from "../../ports/TopicRows.ts"
 import type { TraceStore } from "../../ports/TraceStore.ts"
+import { malformedRecords } from "../log/Malformed.ts"
 import type { IsRecord } from "./Confirmation.ts"
 import type { ChainLinks } from "./ProjectionLinks.ts"
 
@@ -74,6 +77,14 @@ export const refusalOf = (link: ChainLink, tenantId: string, before: ChainLink |
         : before !== undefined && link.prevHash !== before.hash
           ? "prev_hash_mismatch"
           : undefined
+
+/** Why a record that no sequencer has written is not shown. */
+export const strayReasonOf = (
+  link: ChainLink | undefined,
+  tenantId: string,
+  before: ChainLink | undefined
+): string =>
+  link === undefined ? "unreadable" : (refusalOf(link, tenantId, before) ?? NOT_SEQUENCED)
 
 /** Bytes that end a field or a row on their way into the store; they can't be in compact JSON. */
 const LINE_FEED = 10
@@ -147,9 +158,9 @@ export const insertAll = <Row extends { readonly body: Buffer }, E, R>(
   insert: (part: ReadonlyArray<Row>) => Effect.Effect<void, E, R>
 ): Effect.Effect<void, E, R> => Effect.forEach(toInserts(rows), insert, { discard: true })
 
-/** Keeps the records that do not link, and logs each. */
+/** Keeps the records that are no part of a chain, logs and counts each. */
 export const storeConflicts = <E, R>(
-  topic: string,
+  chain: Chain,
   conflicts: ReadonlyArray<ConflictRow>,
   insert: (rows: ReadonlyArray<ConflictRow>) => Effect.Effect<void, E, R>
 ): Effect.Effect<void, E, R> =>
@@ -158,12 +169,15 @@ export const storeConflicts = <E, R>(
     Effect.forEach(
       conflicts,
       ({ offset, partition, reason, sequenceNumber }) =>
-        Effect.logError(`a record of ${topic} does not link and is not shown`, {
-          partition,
-          offset,
-          sequenceNumber,
-          reason
-        }),
+        Effect.andThen(
+          Effect.logError(`a record of alk.${chain} is no part of its chain and is not shown`, {
+            partition,
+            offset,
+            sequenceNumber,
+            reason
+          }),
+          Metric.update(Metric.withAttributes(malformedRecords, { topic: chain }), 1)
+        ),
       { discard: true }
     )
   )

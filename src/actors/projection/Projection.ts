@@ -18,8 +18,10 @@ import { EventStore } from "../../ports/EventStore.ts"
 import { StoredTopics } from "../../ports/TopicRows.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { type Malformed, reportMalformed, takeAll, takeEach } from "../log/Malformed.ts"
+import { everythingOwn } from "../log/OwnOffsets.ts"
 import { repairCheckpoints } from "./CheckpointRepair.ts"
 import { confirm } from "./Confirmation.ts"
+import { type DecidedRecords, readDecided } from "./DecidedRecords.ts"
 import { type MendedView, mendOnRequest } from "./Mending.ts"
 import { checkpointRowIfAny, projectedCheckpoints } from "./ProjectedCheckpoints.ts"
 import { projectedEvents } from "./ProjectedEvents.ts"
@@ -80,6 +82,8 @@ interface View {
   progress: Progress
   /** What is fetched next: ahead of the progress by what is not stored yet. */
   fetchNext: Next
+  /** What of the chains' records is decided. */
+  readonly decided: DecidedRecords
   /** While rebuilding: the view may be shown once these offsets are reached. */
   readonly caughtUpAt: { readonly events: number; readonly traces: number }
   /** What this process has shown of its partitions: the next offset of `events` by partition. */
@@ -190,7 +194,8 @@ const recover = Effect.fnUntraced(function* (
     rebuilding: events.next < caughtUpAt.events || traces.next < caughtUpAt.traces
   }
   reached.set(partition, events.next)
-  return { partition, progress, fetchNext: progress, caughtUpAt, reached } satisfies View
+  const decided = yield* readDecided(reader, partition)
+  return { partition, progress, fetchNext: progress, decided, caughtUpAt, reached } satisfies View
 })
 
 /** What requests wait for is shown first. Receipts are known from their topic until they follow. */
@@ -352,6 +357,7 @@ const settle = Effect.fnUntraced(
 const mendedView = (assignment: Assignment, appender: LogAppender, view: View): MendedView => ({
   partition: view.partition,
   topics: projectedTopics,
+  own: view.decided.own,
   shown: (topic) => view.progress[`${topic}_next`],
   doubt: Effect.suspend(() => {
     view.progress = { ...view.progress, final: true, duplicates_from: 0, trace_duplicates_from: 0 }
@@ -384,8 +390,17 @@ const repairing = Effect.fnUntraced(function* (view: View) {
 })
 
 const positionsOf = (views: Views): ReadonlyArray<Position> =>
-  [...views.values()].flatMap(({ fetchNext, partition }) =>
-    projectedTopics.map(({ topic }) => ({ topic, partition, offset: fetchNext[`${topic}_next`] }))
+  [...views.values()].flatMap(({ decided, fetchNext, partition }) => [
+    { topic: "state", partition, offset: decided.next } as const,
+    ...projectedTopics
+      .filter(({ topic }) => !((topic === "events" || topic === "traces") && decided.isFull(topic)))
+      .map(({ topic }) => ({ topic, partition, offset: fetchNext[`${topic}_next`] }))
+  ])
+
+/** What of a fetch is decided, with what was held before. */
+const decidedOf = (views: Views, fetched: ReadonlyArray<Fetched>): ReadonlyArray<Fetched> =>
+  [...Map.groupBy(fetched, ({ partition }) => partition)].flatMap(
+    ([partition, own]) => views.get(partition)?.decided.take(own) ?? []
   )
 
 /** Go on after what was fetched. */
@@ -433,7 +448,8 @@ const follow = Effect.fnUntraced(function* (
   }
   // Rows that were gone when the position was found are named in the registry by now.
   const removed = yield* makeRemovedChains(side)
-  const links: ChainLinks = { events: makeLinks(), traces: makeLinks(), removed }
+  const own = (partition: number) => views.get(partition)?.decided.own ?? everythingOwn
+  const links: ChainLinks = { events: makeLinks(), traces: makeLinks(), removed, own }
   const work: Work = { assignment, appender, views, links, side, late: noReceipts(links) }
   if (partitions.includes(FIRST_PARTITION)) yield* Effect.forkScoped(careForStore)
   yield* stillOwned(assignment)
@@ -448,9 +464,10 @@ const follow = Effect.fnUntraced(function* (
   for (;;) {
     const fetched = yield* Fiber.join(pending)
     advance(views, fetched)
+    const decided = decidedOf(views, fetched)
     // The next fetch is under way while this one is stored.
     pending = yield* Effect.forkScoped(fetch)
-    yield* project(work, fetched)
+    yield* project(work, decided)
     yield* projectReceipts(work)
   }
 }, Effect.scoped)

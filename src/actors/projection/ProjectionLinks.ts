@@ -11,6 +11,7 @@ import { EventLog, type Fetched, type LogReader, type LogRecord } from "../../po
 import { EventStore } from "../../ports/EventStore.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { linkOfRecord } from "../log/ChainRecord.ts"
+import type { Own } from "../log/OwnOffsets.ts"
 import { scan } from "../log/PartitionScan.ts"
 import type { RemovedChains } from "./RemovedChains.ts"
 
@@ -24,8 +25,11 @@ export type Links = BoundedMap<ChainLink>
 
 export const makeLinks = (): Links => new BoundedMap(LINKS_MAX)
 
-/** The links of both chains, and what of them is not to come back. */
-export type ChainLinks = Readonly<Record<Chain, Links>> & { readonly removed: RemovedChains }
+/** The links of both chains, what of them is not to come back, and which records count. */
+export type ChainLinks = Readonly<Record<Chain, Links>> & {
+  readonly removed: RemovedChains
+  readonly own: (partition: number) => Own
+}
 
 /** Tenants whose last event is asked for at a time. */
 const TENANTS_AT_ONCE = 1_000
@@ -74,9 +78,12 @@ interface Before {
 const predecessorOf = Effect.fnUntraced(function* (
   reader: LogReader,
   { partition, topic }: { readonly partition: number; readonly topic: Chain },
+  own: Own,
   offset: number,
   next: ChainLink
 ) {
+  const linkOfOwn = (record: LogRecord) =>
+    own.isOwn(topic, record.offset) ? linkOfRecord(topic, record) : undefined
   const log = yield* EventLog
   const { start } = yield* log.bounds(topic, partition)
   let found: ChainLink | undefined
@@ -86,7 +93,7 @@ const predecessorOf = Effect.fnUntraced(function* (
     from = Math.max(start, end - STEP_OFFSETS)
     yield* scan(reader, { topic, partition, offset: from }, end, (records) => {
       for (const record of records) {
-        const link = linkOfRecord(topic, record)
+        const link = linkOfOwn(record)
         if (link?.tenantId !== next.tenantId) continue
         if (follows(next, link)) found ??= link
         if (follows(link, undefined)) isFirst = false
@@ -97,7 +104,7 @@ const predecessorOf = Effect.fnUntraced(function* (
   if (last === undefined) return isFirst ? ({ link: undefined } satisfies Before) : undefined
   yield* scan(reader, { topic, partition, offset: from }, offset, (records) => {
     for (const record of records) {
-      const link = linkOfRecord(topic, record)
+      const link = linkOfOwn(record)
       if (link?.tenantId === next.tenantId && follows(link, last)) last = link
     }
   })
@@ -131,13 +138,15 @@ export const learnLinks = Effect.fnUntraced(function* (
   for (const { partition, records, topic } of fetched) {
     const chain = chainOf(topic)
     if (chain === undefined) continue
-    const unknown = unknownIn(links[chain], chain, records)
+    const own = links.own(partition)
+    const ownRecords = records.filter(({ offset }) => own.isOwn(chain, offset))
+    const unknown = unknownIn(links[chain], chain, ownRecords)
     const events = chain === "events" ? yield* storedEvents([...unknown.keys()]) : undefined
     for (const [tenantId, { link, offset }] of unknown) {
       const stored = events === undefined ? yield* storedFact(tenantId) : events.get(tenantId)
       const isDoubtful = stored !== undefined && link !== undefined && !follows(link, stored)
       const before = isDoubtful
-        ? yield* predecessorOf(reader, { partition, topic: chain }, offset, link)
+        ? yield* predecessorOf(reader, { partition, topic: chain }, own, offset, link)
         : undefined
       if (before !== undefined) {
         // A late insert, whose rows are read again; or rows from outside, which verification finds.

@@ -3,6 +3,7 @@ import { eraseFact, parseFact } from "../../domain/traces/TraceFact.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 import type { StoredTopic } from "../../ports/TopicRows.ts"
 import { linkOfRecord } from "../log/ChainRecord.ts"
+import type { Own } from "../log/OwnOffsets.ts"
 import { bodyOf, tenantOf } from "./ProjectedTopic.ts"
 import { erasedRecord, erasedTargetsOf } from "./ProjectionErasure.ts"
 
@@ -77,7 +78,16 @@ const ofFacts = (): Erasures => {
   }
 }
 
-export const makeErasures = (topic: StoredTopic): Erasures => {
-  if (topic === "events") return ofEvents()
-  return topic === "traces" ? ofFacts() : { take: () => undefined, apply: (record) => record }
+/** What only looks like an erasure, because no sequencer wrote it, erases nothing. */
+export const makeErasures = (topic: StoredTopic, own: Own): Erasures => {
+  if (topic !== "events" && topic !== "traces") {
+    return { take: () => undefined, apply: (record) => record }
+  }
+  const { apply, take } = topic === "events" ? ofEvents() : ofFacts()
+  return {
+    apply,
+    take: (record) => {
+      if (own.isOwn(topic, record.offset)) take(record)
+    }
+  }
 }

@@ -14,6 +14,7 @@ import {
 } from "../../ports/TopicRows.ts"
 import { linkOfRecord } from "../log/ChainRecord.ts"
 import { reportMalformed, takeEach } from "../log/Malformed.ts"
+import type { Own } from "../log/OwnOffsets.ts"
 import { scan } from "../log/PartitionScan.ts"
 import { type IsRecord, isRowOf, rowsSetAside } from "./Confirmation.ts"
 import { type ProjectedTopic, refusalOf, tenantOf } from "./ProjectedTopic.ts"
@@ -40,6 +41,8 @@ export const NOTHING_COMPARED: RebuildCounts = { compared: 0, stored: 0, set_asi
 export interface RebuildPlace {
   readonly projected: ProjectedTopic
   readonly partition: number
+  /** Which records of the topic count. */
+  readonly own: Own
   /** What the store shows ends before this offset. */
   readonly upTo: number
   /** Only what belongs to this tenant. */
@@ -128,7 +131,8 @@ class Comparison {
   readonly #links: ChainLinks = {
     events: makeLinks(),
     traces: makeLinks(),
-    removed: (tenantId, chain) => this.#removed(tenantId, chain)
+    removed: (tenantId, chain) => this.#removed(tenantId, chain),
+    own: () => this.#place.own
   }
   #removed: RemovedChains = nothingRemoved
   /** Asked whenever something is missing: rows go once the registry says so. */
@@ -202,6 +206,7 @@ class Comparison {
   #learn(record: LogRecord): void {
     const { topic } = this.#place.projected
     if (topic !== "events" && topic !== "traces") return
+    if (!this.#place.own.isOwn(topic, record.offset)) return
     const link = linkOfRecord(topic, record)
     if (link === undefined) return
     const links = this.#links[topic]
@@ -210,10 +215,10 @@ class Comparison {
   }
 
   #erasuresFrom(offset: number) {
-    const { partition, projected, upTo } = this.#place
+    const { own, partition, projected, upTo } = this.#place
     return Effect.gen({ self: this }, function* () {
       if (this.#erasures !== undefined) return this.#erasures
-      const erasures = makeErasures(projected.topic)
+      const erasures = makeErasures(projected.topic, own)
       const position = { topic: projected.topic, partition, offset }
       yield* scan(this.#reader, position, upTo, (records) => records.forEach(erasures.take))
       this.#erasures = erasures

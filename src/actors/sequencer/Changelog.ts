@@ -2,15 +2,18 @@
  * What committed changes become: records of `alk.state`, and the next state. The only place where a
  * state changes.
  */
+import { type Chain, chains } from "../../domain/chain/Chains.ts"
 import { treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
 import type { StateRecord } from "../../domain/records/StateRecords.ts"
 import { DEDUP_PREFIX, IDEMPOTENCY_PREFIX } from "../../domain/records/StateRecords.ts"
+import type { StrayRange } from "../log/OwnOffsets.ts"
 import type { StateChanges } from "./SequencerDraft.ts"
 import {
   appliedRecord,
   checkpointRecord,
   headRecords,
   type SequencerState,
+  straysRecord,
   type Totals,
   windowRecord,
   writerRecord
@@ -34,6 +37,29 @@ const leaving = (state: SequencerState, kind: "dedup" | "idempotency", added: nu
 export interface LogEnds {
   readonly eventsNext: number
   readonly tracesNext: number
+  /** What is between the last record of before and the first of the chunk, where others wrote. */
+  readonly strays: ReadonlyArray<StrayRange>
+}
+
+/** Offsets that the end of a transaction takes in each topic. */
+const MARKER_OFFSETS = 1
+
+/** Where the log is once records are written from these offsets on; a topic without any stays. */
+export const endsAfter = (
+  { eventsNext, expected, tracesNext }: SequencerState,
+  counts: Readonly<Record<Chain, number>>,
+  bases: Readonly<Partial<Record<Chain, number>>>
+): LogEnds => {
+  const before = { events: eventsNext, traces: tracesNext }
+  const endOf = (chain: Chain) => {
+    const base = bases[chain]
+    return base === undefined ? before[chain] : base + counts[chain]
+  }
+  const strays = chains.flatMap((chain): ReadonlyArray<StrayRange> => {
+    const base = bases[chain] ?? 0
+    return base > expected[chain] ? [{ chain, first: before[chain], next: base }] : []
+  })
+  return { eventsNext: endOf("events"), tracesNext: endOf("traces"), strays }
 }
 
 /** Offset of the first fact of a chunk. */
@@ -63,7 +89,10 @@ export const stateRecords = (
   const totals = totalsAfter(state, changes)
   const tracesUnlogged = unloggedAfter(state, changes, ends)
   // First: a reader of a part of the transaction knows up to which record its heads go.
-  const records = [appliedRecord({ ...state, ...ends, applied, totals, tracesUnlogged })]
+  const { eventsNext, tracesNext } = ends
+  const progress = { ...state, eventsNext, tracesNext, applied, totals, tracesUnlogged }
+  const records = [appliedRecord(progress)]
+  for (const range of ends.strays) records.push(straysRecord(range))
   for (const record of headRecords("events", changes.heads, changes.trees)) records.push(record)
   for (const checkpoint of changes.checkpoints) records.push(checkpointRecord(checkpoint))
   for (const record of headRecords("traces", changes.traces.heads, changes.trees)) {
@@ -101,6 +130,10 @@ export const advance = (state: SequencerState, changes: StateChanges, ends: LogE
   }
   state.registry.take(changes.registry)
   state.applied = changes.applied
+  for (const range of ends.strays) state.strays.add(range)
+  const { eventsNext, tracesNext } = ends
+  if (eventsNext > state.eventsNext) state.expected.events = eventsNext + MARKER_OFFSETS
+  if (tracesNext > state.tracesNext) state.expected.traces = tracesNext + MARKER_OFFSETS
   state.eventsNext = ends.eventsNext
   state.tracesNext = ends.tracesNext
   state.totals = totalsAfter(state, changes)

@@ -32,7 +32,7 @@ import {
   type TransactionalWriter,
   type WriterFenced
 } from "../../ports/EventLog.ts"
-import { advance, type LogEnds, stateRecords } from "./Changelog.ts"
+import { advance, endsAfter, type LogEnds, stateRecords } from "./Changelog.ts"
 import { IdTexts } from "./IdTexts.ts"
 import { withoutMisplaced } from "./Misplaced.ts"
 import { itemsRejected } from "./RejectedItems.ts"
@@ -193,11 +193,8 @@ const followingRecords = (
   const { partition } = state
   const base = offsets.events ?? state.eventsNext
   const tracesBase = offsets.traces ?? state.tracesNext
-  const { facts } = changes.traces
-  const ends: LogEnds = {
-    eventsNext: offsets.events === undefined ? base : base + changes.events.count,
-    tracesNext: offsets.traces === undefined ? tracesBase : tracesBase + facts.length
-  }
+  const counts = { events: changes.events.count, traces: changes.traces.facts.length }
+  const ends = endsAfter(state, counts, offsets)
   const records: Array<NewRecord> = []
   for (const { attempt, eventsBefore, factsBefore, probe, receipt } of changes.receipts) {
     const whole = {
@@ -303,7 +300,8 @@ const commit = Effect.fnUntraced(function* (
   changes: StateChanges,
   { serviceName }: SequencerSettings
 ) {
-  let ends: LogEnds = state
+  const { eventsNext, tracesNext } = state
+  let ends: LogEnds = { eventsNext, tracesNext, strays: [] }
   yield* writer.commit(chainedRecords(state.partition, changes, serviceName), (placed) => {
     const following = followingRecords(state, changes, placed, serviceName)
     ends = following.ends

@@ -18,12 +18,12 @@ import { decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
 import { readWriterPosition } from "../../domain/records/CommandWriter.ts"
 import { eventsOf } from "../../domain/records/EventBatch.ts"
 import { COMMAND_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
-import type { StateRecord, TreeSigner, WindowEntry } from "../../domain/records/StateRecords.ts"
+import type { Adopted, StateRecord, WindowEntry } from "../../domain/records/StateRecords.ts"
 import { FORMAT_HEADER } from "../../domain/records/Topics.ts"
 import { checkNotOlder } from "../../domain/registry/Registry.ts"
 import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
-import { microsOf } from "../../domain/Timestamp.ts"
+import { currentTime, microsOf } from "../../domain/Timestamp.ts"
 import { parseFact } from "../../domain/traces/TraceFact.ts"
 import { traceEventKeyOf } from "../../domain/traces/TraceOperation.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
@@ -46,9 +46,11 @@ import {
   handOverName,
   headRecord,
   headsOf,
+  type Replay,
   replay,
   type SequencerState,
   snapshot,
+  sumOf,
   totalsOf
 } from "./SequencerState.ts"
 import { ChainWalk, reportPassedOver } from "./TopicComparison.ts"
@@ -109,23 +111,31 @@ const numberedFact = ({ value }: LogRecord): Numbered | undefined => {
     : fact && { number: 0 }
 }
 
+type IsOwn = (chain: Chain, offset: number) => boolean
+
 /**
- * Read every chain of a topic again, checking each link; refuses chains of which a part is missing.
- * Adds to `byId` the number of each client id that is still in the topic. Executions are not
- * remembered: what is asked for is loaded from the store once that has caught up.
+ * Read every chain of a topic again, checking each link. Adds to `byId` the number of each client id
+ * that is still in the topic. Executions are not remembered: what is asked for is loaded from the
+ * store once that has caught up.
  */
 const readChains = Effect.fnUntraced(function* (
   { log, partition, reader }: Restoring,
   chain: Chain,
-  numberedOf: (record: LogRecord) => Numbered | undefined,
+  isOwn: IsOwn,
   byId: Map<string, number>
 ) {
   const walk = new ChainWalk()
   const trees = new Map<string, Frontier>()
+  const numberedOf = chain === "events" ? numberedEvent : numberedFact
+  let others = 0
   let next: number | undefined
   const place = { topic: chain, partition }
   const { start } = yield* scanAll(log, reader, place, (records, { start }) => {
     for (const record of records) {
+      if (!isOwn(chain, record.offset)) {
+        others += 1
+        continue
+      }
       const numbered = numberedOf(record)
       const link = numbered && linkOfRecord(chain, record)
       if (!walk.take(link, record.offset, start > 0)) continue
@@ -136,16 +146,58 @@ const readChains = Effect.fnUntraced(function* (
       next = record.offset + 1
     }
   })
-  const missing = walk.missingBefore
-  if (missing !== undefined) {
-    return yield* refuse(
-      partition,
-      `alk.${chain} is damaged: offset ${missing} does not link to the record before it`
-    )
-  }
-  yield* reportPassedOver(partition, chain, walk)
-  return { heads: walk.heads, trees, next: next ?? start }
+  return { chain, walk, trees, next: next ?? start, others: others + walk.passedOver }
 })
+
+type ReadChain = Effect.Success<ReturnType<typeof readChains>>
+
+const readBoth = Effect.fnUntraced(function* (restoring: Restoring, isOwn: IsOwn) {
+  const byId = new Map<string, number>()
+  const events = yield* readChains(restoring, "events", isOwn, byId)
+  const traces = yield* readChains(restoring, "traces", isOwn, byId)
+  return { events, traces, byId }
+})
+
+/**
+ * The chains as the topics have them. Where the changelog says how many records a sequencer has
+ * written and up to where, and the topics hold as many, only these count. Else everything that links
+ * is adopted, unless a part of a chain is missing before it.
+ */
+const readTopics = Effect.fnUntraced(function* (restoring: Restoring, { state, totals }: Replay) {
+  const { partition } = restoring
+  const { strays } = state
+  const nexts = { events: state.eventsNext, traces: state.tracesNext }
+  const bounded =
+    totals
+    && (yield* readBoth(
+      restoring,
+      (chain, offset) => offset < nexts[chain] && !strays.has(chain, offset)
+    ))
+  const isProven =
+    bounded !== undefined
+    && sumOf(bounded.events.walk.heads) === totals?.events
+    && sumOf(bounded.traces.walk.heads) === totals?.facts
+  const read = isProven
+    ? bounded
+    : yield* readBoth(restoring, (chain, offset) => !strays.has(chain, offset))
+  for (const { chain, others, walk } of [read.events, read.traces] satisfies Array<ReadChain>) {
+    const missing = isProven ? undefined : walk.missingBefore
+    if (missing !== undefined) {
+      return yield* refuse(
+        partition,
+        `alk.${chain} is damaged: offset ${missing} does not link to the record before it`
+      )
+    }
+    yield* reportPassedOver(partition, chain, others)
+  }
+  return { ...read, isProven }
+})
+
+/** What is said for good of topics that were adopted; nothing of empty ones. */
+const adoptedOf = (events: ReadChain, traces: ReadChain): Adopted | undefined =>
+  events.walk.heads.size + traces.walk.heads.size === 0
+    ? undefined
+    : { at: currentTime(), events_next: events.next, traces_next: traces.next }
 
 /** The newest checkpoint of each tree, as the topic has them. */
 const readCheckpoints = ({ log, partition, reader }: Restoring) =>
@@ -254,54 +306,75 @@ const filled = (capacity: number, entries: ReadonlyArray<WindowEntry>): PackedWi
   return window
 }
 
+/** What the changelog said, with the keys of its records. */
+export interface Outdated {
+  readonly gathered: Replay
+  readonly keys: ReadonlySet<string>
+  /** Its heads and writers are those that were written; other records may be gone. */
+  readonly isWhole: boolean
+}
+
 /** Make the changelog again from the topics, `applied` last: it counts only when it is complete. */
-export const rebuild = (
-  restoring: Restoring,
-  outdated: ReadonlySet<string>,
-  before: TreeSigner | undefined
-) =>
+export const rebuild = (restoring: Restoring, { gathered, isWhole, keys }: Outdated) =>
   Effect.gen(function* () {
     const { log, partition, windows } = restoring
+    const { state: before } = gathered
     yield* Effect.logWarning("rebuilding the sequencer's state from the topics", { partition })
-    const applied = yield* lastApplied(restoring)
-    const byId = new Map<string, number>()
-    const events = yield* readChains(restoring, "events", numberedEvent, byId)
-    const traces = yield* readChains(restoring, "traces", numberedFact, byId)
+    const applied = isWhole
+      ? before.applied
+      : Math.max(before.applied, yield* lastApplied(restoring))
+    const { byId, events, isProven, traces } = yield* readTopics(restoring, gathered)
     const { checkpoints, naming } = yield* readCheckpoints(restoring)
     const handOvers = yield* readHandOvers(restoring, naming)
     const remembered = yield* readCommands(restoring, byId, applied)
     const { writers } = remembered
+    const [eventsNext, tracesNext] = isProven
+      ? [before.eventsNext, before.tracesNext]
+      : [events.next, traces.next]
+    const adopted = isProven ? before.adopted : (adoptedOf(events, traces) ?? before.adopted)
+    const heads = events.walk.heads
+    const traceHeads = traces.walk.heads
     const state: SequencerState = {
       ...emptyState(partition, log.partitions, windows),
-      heads: events.heads,
+      heads,
       trees: new Map([...events.trees, ...traces.trees]),
       checkpoints,
-      traceHeads: traces.heads,
+      traceHeads,
       dedup: filled(windows.dedup, remembered.dedup),
       idempotency: filled(windows.idempotency, remembered.idempotency),
       handOvers,
-      signer: before,
+      signer: before.signer,
       writers,
       applied,
-      eventsNext: events.next,
-      tracesNext: traces.next,
-      tracesForgotten: traces.next,
-      totals: totalsOf({ heads: events.heads, traceHeads: traces.heads, writers })
+      eventsNext,
+      tracesNext,
+      strays: before.strays,
+      adopted,
+      tracesForgotten: tracesNext,
+      totals: totalsOf({ heads, traceHeads, writers })
     }
     const records = snapshot(state)
     const kept = new Set(records.map(({ key }) => key))
-    const gone = [...outdated].filter((key) => !kept.has(key) && key !== "owner")
+    const gone = [...keys].filter((key) => !kept.has(key) && key !== "owner")
     yield* writeState(restoring, [...gone.map((key) => ({ key, value: null })), ...records])
     yield* Effect.logWarning("the sequencer's state is rebuilt", {
       partition,
       applied,
       tenants: state.heads.size
     })
+    if (!isProven && adopted !== undefined) {
+      yield* Effect.logError(
+        "alk.state was lost: what links in the topics counts as written by a sequencer",
+        { partition, ...adopted }
+      )
+    }
     const written = emptyReplay(partition, log.partitions, windows)
     for (const { key, value } of records) {
       replay(written, key, typeof value === "string" ? Buffer.from(value) : value)
     }
-    return finishReplay(written)
+    const rebuilt = finishReplay(written)
+    Object.assign(rebuilt.expected, { events: eventsNext, traces: tracesNext })
+    return rebuilt
   })
 
 /** The tree over a chain as its topic holds it; undefined if the topic does not begin with it. */

@@ -1,6 +1,6 @@
 /**
  * How a sequencer comes to its state: from the changelog if that agrees with the topics, from the
- * topics if the changelog is behind, lost or unreadable, and not at all if the topics are behind.
+ * topics if the changelog is lost or unreadable, and not at all if the topics are behind.
  * Runs after the writer has fenced every other one, so nothing below moves while it reads.
  */
 import { Effect } from "effect"
@@ -18,6 +18,7 @@ import { readPlacement } from "../log/PlacementOfLog.ts"
 import { type PartitionRefused, type Restoring, refuse, writeState } from "./Restoring.ts"
 import { growTrees, readRegistry, rebuild } from "./SequencerRebuild.ts"
 import {
+  appliedRecord,
   emptyReplay,
   finishReplay,
   metaRecord,
@@ -65,7 +66,8 @@ const readChangelog = (restoring: Restoring) =>
     }
     yield* scanUntil(reader, position, takeAll, () => gathered.owner === owner)
     yield* reportMalformed(malformed)
-    return { gathered, keys, isWhole: doubtful.size === 0 && (yield* isComplete(gathered)) }
+    const isWhole = yield* isComplete(gathered)
+    return { gathered, keys, isWhole, isDoubtful: doubtful.size > 0 }
   })
 
 /** Compaction may have removed a head for an older copy of it: then the heads add up to less. */
@@ -125,10 +127,13 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
     const { log, partition } = restoring
     // A process that does not follow the registry hears of a growth when it gets a new partition.
     if (partition >= log.partitions) yield* readPlacement(log)
-    const { gathered, isWhole, keys } = yield* readChangelog(restoring)
+    const outdated = yield* readChangelog(restoring)
+    const { gathered, isDoubtful, isWhole } = outdated
     yield* checkPartitions(restoring, gathered)
     let state = finishReplay(gathered)
-    const comparison = yield* compareWithTopics(restoring, state, isWhole)
+    const isKnown = gathered.started && gathered.totals !== undefined
+    const changelog = !isKnown ? "none" : isWhole ? "whole" : "damaged"
+    const comparison = yield* compareWithTopics(restoring, state, changelog)
     if (typeof comparison === "object") {
       return yield* refuse(
         partition,
@@ -137,10 +142,11 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
     }
     const receipts = yield* log.bounds("receipts", partition)
     const lost = !gathered.started && receipts.end > 0
-    if (comparison === "behind" || lost) {
-      state = yield* rebuild(restoring, keys, gathered.state.signer)
+    if (comparison === "behind" || lost || isDoubtful) {
+      state = yield* rebuild(restoring, { ...outdated, isWhole: changelog === "whole" })
     } else if (!gathered.started) {
-      yield* writeState(restoring, [metaRecord(log.partitions)])
+      // From now on everything in the topics that is not the sequencer's is known as such.
+      yield* writeState(restoring, [metaRecord(log.partitions), appliedRecord(state)])
     } else yield* growTrees(restoring, state, gathered.treeless)
     if (log.partitionOf(SYSTEM_TENANT) === partition) yield* readRegistry(restoring, state.registry)
     yield* checkPosition(restoring, state)

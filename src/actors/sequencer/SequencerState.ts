@@ -14,6 +14,8 @@ import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
 import { isWriter } from "../../domain/records/CommandWriter.ts"
 import {
+  ADOPTED_KEY,
+  type Adopted,
   APPLIED_KEY,
   CHECKPOINT_PREFIX,
   DEDUP_PREFIX,
@@ -23,12 +25,14 @@ import {
   IDEMPOTENCY_PREFIX,
   META_KEY,
   OWNER_KEY,
+  readAdopted,
   readApplied,
   readMeta,
   readOwner,
   readTreeSigner,
   readWriter,
   SIGNER_KEY,
+  STRAYS_PREFIX,
   type StateRecord,
   type StoredHead,
   type StoredProgress,
@@ -39,6 +43,7 @@ import {
 } from "../../domain/records/StateRecords.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import type { NewRecord } from "../../ports/EventLog.ts"
+import { type StrayRange, Strays, straysKey } from "../log/OwnOffsets.ts"
 import { PackedWindow, packEntries, unpackEntries } from "./PackedWindow.ts"
 import { isTraceKey } from "./traces/TraceRecords.ts"
 import { TraceState } from "./traces/TraceState.ts"
@@ -94,6 +99,12 @@ export interface SequencerState {
   eventsNext: number
   /** Offset after the last record on `alk.traces`. */
   tracesNext: number
+  /** Offsets before these two that hold nothing of this sequencer. */
+  readonly strays: Strays
+  /** Where the next record of a chain will be, if nobody else has written to its topic. */
+  readonly expected: Record<Chain, number>
+  /** When the topics were last taken for what a sequencer has written; undefined if never. */
+  adopted: Adopted | undefined
   /**
    * Executions whose last fact is below this offset may have been evicted: what is not in `traces`
    * is in the store once that holds `alk.traces` up to here.
@@ -143,6 +154,9 @@ export const emptyState = (
   applied: -1,
   eventsNext: 0,
   tracesNext: 0,
+  strays: new Strays(),
+  expected: { events: 0, traces: 0 },
+  adopted: undefined,
   tracesForgotten: 0,
   tracesUnlogged: 0,
   totals: { events: 0, facts: 0, writers: 0 }
@@ -190,7 +204,8 @@ export const appliedRecord = ({
   return jsonRecord(APPLIED_KEY, record)
 }
 
-const sumOf = (heads: ReadonlyMap<string, Head>): number => {
+/** How many records the chains have that end with these heads. */
+export const sumOf = (heads: ReadonlyMap<string, Head>): number => {
   let sum = 0
   for (const { sequence_number } of heads.values()) sum += sequence_number
   return sum
@@ -286,6 +301,11 @@ export const handOverRecord = (checkpoint: CheckpointRecord): StateRecord => {
   return jsonRecord(`${HAND_OVER_PREFIX}${name}`, checkpoint)
 }
 
+export const straysRecord = (range: StrayRange) =>
+  jsonRecord(straysKey(range), { next: range.next })
+
+export const adoptedRecord = (adopted: Adopted) => jsonRecord(ADOPTED_KEY, adopted)
+
 export const signerRecord = (signer: TreeSigner) => jsonRecord(SIGNER_KEY, signer)
 
 /** null: the writer is no longer remembered. */
@@ -355,9 +375,21 @@ const replayHead = (into: Replay, chain: Chain, tenantId: string, value: Buffer 
   else if (tree === undefined) into.treeless.add(treeName)
 }
 
-/** Without a value: `alk repair` has cleared the changelog. */
+/**
+ * Without a value: `alk repair` has cleared the changelog.
+ * @throws RecordUnreadable for a copy of an older one
+ */
 const replayApplied = (into: Replay, value: Buffer | null): void => {
   const applied = value === null ? undefined : readApplied(value)
+  const { applied: before, eventsNext, tracesNext } = into.state
+  if (
+    applied !== undefined
+    && (applied.command_offset < before
+      || applied.events_next < eventsNext
+      || (applied.traces_next ?? tracesNext) < tracesNext)
+  ) {
+    throw new RecordUnreadable("what was applied goes back")
+  }
   into.state.applied = applied?.command_offset ?? -1
   into.state.eventsNext = applied?.events_next ?? 0
   into.state.tracesNext = applied?.traces_next ?? 0
@@ -397,7 +429,8 @@ const replayers: ReadonlyArray<readonly [prefix: string, ReplayRecord]> = [
   [
     IDEMPOTENCY_PREFIX,
     ({ idempotency }, name, value) => replayWindow(idempotency, readOrdinal(name), value)
-  ]
+  ],
+  [STRAYS_PREFIX, ({ state }, name, value) => state.strays.replay(`${STRAYS_PREFIX}${name}`, value)]
 ]
 
 /**
@@ -415,6 +448,7 @@ export const replay = (into: Replay, key: string, value: Buffer | null): void =>
   else if (key === APPLIED_KEY) replayApplied(into, value)
   else if (value === null) return
   else if (key === OWNER_KEY) into.owner = readOwner(value).owner
+  else if (key === ADOPTED_KEY) into.state.adopted = readAdopted(value)
   else if (key === META_KEY) into.partitions = readMeta(value).partitions
 }
 
@@ -452,6 +486,8 @@ export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
   for (const checkpoint of state.checkpoints.values()) records.push(checkpointRecord(checkpoint))
   for (const checkpoint of state.handOvers.values()) records.push(handOverRecord(checkpoint))
   if (state.signer !== undefined) records.push(signerRecord(state.signer))
+  if (state.adopted !== undefined) records.push(adoptedRecord(state.adopted))
+  for (const range of state.strays.all) records.push(straysRecord(range))
   for (const [writer, number] of state.writers) records.push(writerRecord(writer, number))
   records.push(...state.traces.snapshot())
   for (const [prefix, window] of [

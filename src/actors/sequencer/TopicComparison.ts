@@ -2,13 +2,14 @@
  * Compares the changelog of a partition with the topics of its chains: they end at the same record,
  * or one of them is behind.
  */
-import { Effect } from "effect"
+import { Effect, Metric } from "effect"
 import { type ChainLink, follows } from "../../domain/chain/ChainLink.ts"
 import type { Head } from "../../domain/chain/Chains.ts"
 import { type Chain, chains } from "../../domain/chain/Chains.ts"
 import type { LogRecord, LogUnavailable, OffsetOutOfRange } from "../../ports/EventLog.ts"
 import { headOfLink, linkOfRecord } from "../log/ChainRecord.ts"
-import { scan } from "../log/PartitionScan.ts"
+import { malformedRecords } from "../log/Malformed.ts"
+import { type Bounds, scan } from "../log/PartitionScan.ts"
 import type { Restoring } from "./Restoring.ts"
 import { headsOf, type SequencerState } from "./SequencerState.ts"
 
@@ -61,83 +62,97 @@ export class ChainWalk {
   }
 }
 
-/** Logs the records that were passed over. */
-export const reportPassedOver = (
+/** Says and counts the records that were passed over. */
+export const reportPassedOver = Effect.fnUntraced(function* (
   partition: number,
   topic: Chain,
-  { passedOver: records }: ChainWalk
-) =>
-  records === 0
-    ? Effect.void
-    : Effect.logError("records that no sequencer has written are passed over", {
-        topic: `alk.${topic}`,
-        partition,
-        records
-      })
+  records: number
+) {
+  if (records === 0) return
+  yield* Effect.logError("records that no sequencer has written are passed over", {
+    topic: `alk.${topic}`,
+    partition,
+    records
+  })
+  yield* Metric.update(Metric.withAttributes(malformedRecords, { topic }), records)
+})
 
 /** What the changelog says of a topic that holds chains. */
 interface Expected {
   readonly topic: Chain
   readonly next: number
-  /** Undefined if the changelog does not have all of them. */
-  readonly heads: ReadonlyMap<string, Head> | undefined
+  readonly heads: ReadonlyMap<string, Head>
 }
 
-/** Does the changelog end where the topic ends, and with the same hash? */
-const compareWithTopic = (
-  { log, partition, reader }: Restoring,
-  { heads, next, topic }: Expected
-): Effect.Effect<Comparison, LogUnavailable | OffsetOutOfRange> =>
-  Effect.gen(function* () {
-    const { end, start } = yield* log.bounds(topic, partition)
-    if (next > end) {
-      return { ahead: `alk.state expects alk.${topic} up to offset ${next}, it ends at ${end}` }
+/** The records from the last one on that the changelog includes. */
+const readTail = Effect.fnUntraced(function* (
+  { partition, reader }: Restoring,
+  { heads, next, topic }: Expected,
+  { end, start }: Bounds
+) {
+  let last: LogRecord | undefined
+  let linked = 0
+  const walk = new ChainWalk(heads)
+  const offset = Math.max(start, next - 1)
+  yield* scan(reader, { topic, partition, offset }, end, (records) => {
+    for (const record of records) {
+      if (record.offset === next - 1) last = record
+      else if (walk.take(linkOfRecord(topic, record), record.offset)) linked += 1
     }
-    if (heads === undefined) return "behind"
-    const from = Math.max(start, next - 1)
-    let last: LogRecord | undefined
-    let newer = 0
-    const walk = new ChainWalk(heads)
-    yield* scan(reader, { topic, partition, offset: from }, end, (records) => {
-      for (const record of records) {
-        if (record.offset === next - 1) last = record
-        else if (walk.take(linkOfRecord(topic, record), record.offset)) newer += 1
-      }
-    })
-    if (newer > 0) return "behind"
-    yield* reportPassedOver(partition, topic, walk)
-    if (next === 0 || start >= next) return "equal"
-    if (last === undefined) return { ahead: `alk.${topic} holds no record at offset ${next - 1}` }
-    const link = linkOfRecord(topic, last)
-    const tenantId = link?.tenantId ?? last.key?.toString() ?? ""
-    const head = heads.get(tenantId)
-    return link !== undefined
-      && head?.hash === link.hash
-      && head.sequence_number === link.sequenceNumber
-      ? "equal"
-      : {
-          ahead:
-            `the head of ${tenantId} is ${head?.sequence_number ?? 0} in alk.state and `
-            + `${link?.sequenceNumber ?? 0} in alk.${topic}, or its hash differs`
-        }
   })
+  return { last, linked, others: linked + walk.passedOver }
+})
+
+/** Why the last record is not the one that the changelog ends with, if it is another one. */
+const refusalOfLast = (
+  { heads, next, topic }: Expected,
+  last: LogRecord | undefined
+): string | undefined => {
+  if (last === undefined) return `alk.${topic} holds no record at offset ${next - 1}`
+  const link = linkOfRecord(topic, last)
+  const tenantId = link?.tenantId ?? last.key?.toString() ?? ""
+  const head = heads.get(tenantId)
+  if (link !== undefined && head?.hash === link.hash) {
+    if (head.sequence_number === link.sequenceNumber) return undefined
+  }
+  return (
+    `the head of ${tenantId} is ${head?.sequence_number ?? 0} in alk.state and `
+    + `${link?.sequenceNumber ?? 0} in alk.${topic}, or its hash differs`
+  )
+}
 
 /**
- * Does the changelog end where the topics end? `isWhole` is false if records of the changelog could
- * not be read: then it can only be behind.
+ * Does the changelog end where the topics end? Both are written in one transaction, and everybody
+ * else is fenced: beyond the end of a whole changelog there are only records of others, which are
+ * passed over. Links count where there is no changelog.
  */
 export const compareWithTopics = Effect.fnUntraced(function* (
   restoring: Restoring,
   state: SequencerState,
-  isWhole: boolean
+  changelog: "whole" | "none" | "damaged"
 ): Effect.fn.Return<Comparison, LogUnavailable | OffsetOutOfRange> {
-  let comparison: Comparison = "equal"
+  const { log, partition } = restoring
+  let comparison: Comparison = changelog === "damaged" ? "behind" : "equal"
   for (const topic of chains) {
     const next = topic === "events" ? state.eventsNext : state.tracesNext
-    const heads = isWhole ? headsOf(state, topic) : undefined
-    const found = yield* compareWithTopic(restoring, { topic, next, heads })
-    if (typeof found === "object") return found
-    if (found === "behind") comparison = found
+    const bounds = yield* log.bounds(topic, partition)
+    if (next > bounds.end) {
+      return {
+        ahead: `alk.state expects alk.${topic} up to offset ${next}, it ends at ${bounds.end}`
+      }
+    }
+    if (changelog === "damaged") continue
+    const expected = { topic, next, heads: headsOf(state, topic) }
+    const { last, linked, others } = yield* readTail(restoring, expected, bounds)
+    if (changelog === "none" && linked > 0) {
+      comparison = "behind"
+      continue
+    }
+    yield* reportPassedOver(partition, topic, others)
+    state.expected[topic] = others === 0 ? bounds.end : next
+    if (next === 0 || bounds.start >= next) continue
+    const ahead = refusalOfLast(expected, last)
+    if (ahead !== undefined) return { ahead }
   }
   return comparison
 })

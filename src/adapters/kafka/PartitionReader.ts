@@ -34,6 +34,7 @@ const toFetched = (position: Position, found: FetchedPartition): Fetched => ({
   ...position,
   records: found.records,
   nextOffset: Math.max(position.offset, found.nextOffset ?? position.offset),
+  writtenEnd: found.writtenEnd,
   stableEnd: found.stableEnd,
   logStart: found.logStart
 })

@@ -30,6 +30,8 @@ export const HAND_OVER_PREFIX = "hand-over/"
 export const WRITER_PREFIX = "writer/"
 export const DEDUP_PREFIX = "dedup/"
 export const IDEMPOTENCY_PREFIX = "idem/"
+export const STRAYS_PREFIX = "strays/"
+export const ADOPTED_KEY = "adopted"
 
 /** Bytes of one packed entry of a window: 16 of key, 16 of mark, 8 of number. */
 export const ENTRY_BYTES = 40
@@ -100,6 +102,19 @@ export const StoredWriter = Schema.Struct({
   number: sequence("Of its last command that was applied.")
 })
 
+/** The record `strays/<chain>/<first offset>`. */
+export const StoredStrays = Schema.Struct({
+  next: sequence("Offset after the last of them.")
+})
+
+/** The record `adopted`. */
+export const Adopted = Schema.Struct({
+  at: time("When the changelog was made again from the topics."),
+  events_next: natural("What alk.events held before this offset counts by its links alone."),
+  traces_next: natural("What alk.traces held before this offset counts by its links alone.")
+})
+export type Adopted = typeof Adopted.Type
+
 /** An entry of a window, unpacked. */
 export const WindowEntry = Schema.Struct({
   key: hex16("dedup: names tenant and event id. idem: names tenant, method, path and key."),
@@ -116,6 +131,10 @@ export const readOwner = recordDecoder(Schema.Struct({ owner: text("Its start.")
 export const readTreeSigner = recordDecoder(TreeSigner, "signer")
 /** @throws RecordUnreadable */
 export const readWriter = recordDecoder(StoredWriter, "writer")
+/** @throws RecordUnreadable */
+export const readStrays = recordDecoder(StoredStrays, "strays")
+/** @throws RecordUnreadable */
+export const readAdopted = recordDecoder(Adopted, "adopted")
 /** Older versions wrote fewer members. @throws RecordUnreadable */
 export const readApplied = recordDecoder(
   StoredProgress.mapFields((fields) => ({
@@ -244,6 +263,27 @@ const contracts: ReadonlyArray<Omit<RecordContract, "topic" | "headers">> = [
       `\`${WRITER_PREFIX}<microseconds since 1970 of its start>-<random>\``
     ),
     value: StoredWriter
+  },
+  {
+    name: "state-strays",
+    title: "State: records of others",
+    description:
+      "Offsets of alk.events or alk.traces that hold nothing which the sequencer has written: the "
+      + "first is in the key. Nothing beyond the offsets in `applied` is the sequencer's either.",
+    key: form(
+      new RegExp(`^${STRAYS_PREFIX}(?:events|traces)/(?:0|[1-9][0-9]*)$`, "u"),
+      `\`${STRAYS_PREFIX}<events or traces>/<first offset>\``
+    ),
+    value: StoredStrays
+  },
+  {
+    name: "state-adopted",
+    title: "State: topics adopted",
+    description:
+      "The changelog was lost and was made again from the topics. No MAC says of what they held then "
+      + "that a sequencer had written it.",
+    key: Schema.Literal(ADOPTED_KEY),
+    value: Adopted
   }
 ]
 

@@ -67,7 +67,14 @@ const logOf = (world: World) =>
         Effect.suspend(() => {
           const records = world.from(position!.offset)
           const { end } = world
-          const fetched = { ...position!, records, nextOffset: end, stableEnd: end, logStart: 0 }
+          const fetched = {
+            ...position!,
+            records,
+            nextOffset: end,
+            writtenEnd: end,
+            stableEnd: end,
+            logStart: 0
+          }
           return Effect.delay(Effect.succeed([fetched]), 1)
         })
     })

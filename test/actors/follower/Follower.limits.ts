@@ -58,7 +58,13 @@ it.live("receipts keep the memory of what they are, not of what was made beside 
             // What requests make meanwhile, small enough to share its memory with others.
             for (let n = 0; n < 10; n++) Buffer.from("y".repeat(10_000))
             const records = [receipt(next++)]
-            const fetched = { records, nextOffset: next, stableEnd: next, logStart: 0 }
+            const fetched = {
+              records,
+              nextOffset: next,
+              writtenEnd: next,
+              stableEnd: next,
+              logStart: 0
+            }
             return [{ ...position, ...fetched }]
           })
       })

@@ -36,6 +36,7 @@ const registry: Fetched = {
   partition: 0,
   offset: 0,
   nextOffset: 1,
+  writtenEnd: 1,
   stableEnd: 1,
   logStart: 0,
   records: [
@@ -152,6 +153,7 @@ it.effect("a head never goes back, unless the changelog was cleared", () =>
                   ...position!,
                   records: written,
                   nextOffset: end,
+                  writtenEnd: end,
                   stableEnd: end,
                   logStart: 0
                 }
@@ -222,7 +224,7 @@ it.effect("progress that this process publishes is known at once, and an older r
             const position = positions.find(({ topic }) => topic === "progress")!
             const records = yield* Queue.take(fetches)
             const nextOffset = records.at(-1)!.offset + 1
-            return [{ ...position, records, nextOffset, stableEnd: 0, logStart: 0 }]
+            return [{ ...position, records, nextOffset, writtenEnd: 0, stableEnd: 0, logStart: 0 }]
           })
       })
     })
@@ -286,7 +288,14 @@ it.effect("what a known head stands for is waited for, before the end of its top
           if (position?.topic !== "state" || position.offset > 0) return Effect.never
           const nextOffset = records.length
           return Effect.succeed([
-            { ...position, records, nextOffset, stableEnd: nextOffset, logStart: 0 }
+            {
+              ...position,
+              records,
+              nextOffset,
+              writtenEnd: nextOffset,
+              stableEnd: nextOffset,
+              logStart: 0
+            }
           ])
         }
       })

@@ -1,6 +1,7 @@
 /** What the projection takes for the end of a chain when the store is ahead of what it reads. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { everythingOwn } from "../../../src/actors/log/OwnOffsets.ts"
 import {
   type ChainLinks,
   learnLinks,
@@ -30,13 +31,15 @@ const learned = (records: ReadonlyArray<LogRecord>, from: number, stored: number
       offset,
       records: records.slice(offset),
       nextOffset: records.length,
+      writtenEnd: records.length,
       stableEnd: records.length,
       logStart: 0
     })
     const links: ChainLinks = {
       events: makeLinks(),
       traces: makeLinks(),
-      removed: nothingRemoved
+      removed: nothingRemoved,
+      own: () => everythingOwn
     }
     const reader = {
       fetch: (positions: ReadonlyArray<{ readonly offset: number }>) =>

@@ -66,6 +66,7 @@ const layerLog = (world: World) => {
                   headers: {}
                 })),
                 nextOffset,
+                writtenEnd: nextOffset,
                 stableEnd: nextOffset,
                 logStart: 0
               }

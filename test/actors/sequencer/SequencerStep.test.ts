@@ -130,7 +130,8 @@ class Changelog {
 
 const endsAfter = (state: SequencerState, { events, traces }: StateChanges): LogEnds => ({
   eventsNext: state.eventsNext + events.count,
-  tracesNext: state.tracesNext + traces.facts.length
+  tracesNext: state.tracesNext + traces.facts.length,
+  strays: []
 })
 
 const run = (

@@ -34,7 +34,11 @@ const commands = (read("../../domain/records/commandsOfFormat1.json") as Readonl
 const said = (received: ReadonlyArray<ReceivedCommand>) => {
   const state = emptyState(0, 1, { dedup: 100, idempotency: 100 })
   const changes = step(state, received, checkpointSigner, "2026-11-21T12:00:01.000000Z")
-  const ends = { eventsNext: changes.events.count, tracesNext: changes.traces.facts.length }
+  const ends = {
+    eventsNext: changes.events.count,
+    tracesNext: changes.traces.facts.length,
+    strays: []
+  }
   const records = stateRecords(state, changes, ends)
   return byKey(
     JSON.parse(

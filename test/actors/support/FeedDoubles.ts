@@ -89,6 +89,7 @@ const logOf = (world: FeedWorld) =>
               ...position!,
               records,
               nextOffset: offset + records.length,
+              writtenEnd: world.end,
               stableEnd: world.end,
               logStart: 0
             }

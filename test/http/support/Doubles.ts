@@ -16,6 +16,7 @@ import {
   type ReceiptState,
   Receipts
 } from "../../../src/actors/follower/Receipts.ts"
+import { everythingOwn } from "../../../src/actors/log/OwnOffsets.ts"
 import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
 import { erasedTargetsOf } from "../../../src/actors/projection/ProjectionErasure.ts"
 import { advance } from "../../../src/actors/sequencer/Changelog.ts"
@@ -233,7 +234,8 @@ export class World {
     const events = eventsIn(changes)
     advance(this.state, changes, {
       eventsNext: this.state.eventsNext + events.length,
-      tracesNext: this.state.tracesNext + traces.facts.length
+      tracesNext: this.state.tracesNext + traces.facts.length,
+      strays: []
     })
     for (const { body } of traces.facts) this.traces.project(body)
     for (const { body, hash, tenantId } of events) {
@@ -505,6 +507,8 @@ const headsOf = (world: World) =>
     head: (tenantId) => Effect.sync(() => world.state.heads.get(tenantId)),
     traceHead: (tenantId) => Effect.sync(() => world.state.traceHeads.get(tenantId)),
     written: () => Effect.succeed(Number.MAX_SAFE_INTEGER),
+    own: () => Effect.succeed(everythingOwn),
+    adopted: () => Effect.succeed(undefined),
     reached: ({ chain, tenantId }) =>
       Effect.sync(() =>
         (chain === "events" ? world.state.heads : world.state.traceHeads).get(tenantId)

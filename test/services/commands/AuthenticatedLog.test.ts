@@ -24,6 +24,7 @@ describe("a record without a MAC", () => {
         partition: 0,
         records: [new LazyRecord()],
         nextOffset: 8,
+        writtenEnd: 8,
         stableEnd: 8,
         logStart: 0,
         offset: 7

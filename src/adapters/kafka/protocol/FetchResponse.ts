@@ -25,6 +25,7 @@ export interface FetchedPartition {
   readonly topic: string
   readonly partition: number
   readonly errorCode: number
+  readonly writtenEnd: number
   readonly stableEnd: number
   readonly logStart: number
   readonly records: ReadonlyArray<LogRecord>
@@ -266,7 +267,7 @@ const readPartition = async (
 ): Promise<FetchedPartition> => {
   const partition = cursor.int32()
   const errorCode = cursor.int16()
-  cursor.at += 8
+  const writtenEnd = cursor.int64()
   const stableEnd = cursor.int64()
   const logStart = cursor.int64()
   const aborted: Array<Aborted> = []
@@ -280,7 +281,7 @@ const readPartition = async (
   const bytes = cursor.bytes.subarray(cursor.at, cursor.at + length)
   cursor.at += length
   const { nextOffset, records } = await readRecordSet(bytes, aborted, fromOf(topic, partition))
-  return { topic, partition, errorCode, stableEnd, logStart, records, nextOffset }
+  return { topic, partition, errorCode, writtenEnd, stableEnd, logStart, records, nextOffset }
 }
 
 /** Every partition of the answer. `fromOf` says from which offset records are wanted. */

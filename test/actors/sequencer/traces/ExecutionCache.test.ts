@@ -48,7 +48,9 @@ class World {
       Effect.sync(() => {
         const records = this.#records.slice(position!.offset)
         const end = this.#records.length
-        return [{ ...position!, records, nextOffset: end, stableEnd: end, logStart: 0 }]
+        return [
+          { ...position!, records, nextOffset: end, writtenEnd: end, stableEnd: end, logStart: 0 }
+        ]
       })
   }
 

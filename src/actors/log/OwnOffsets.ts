@@ -1,0 +1,116 @@
+/**
+ * Which offsets of `alk.events` and `alk.traces` hold what the sequencer has written, as its
+ * changelog says: both are written in one transaction, and the changelog has a MAC. A record that
+ * links proves nothing, because hashes hold no secret.
+ */
+import { type Chain, chains } from "../../domain/chain/Chains.ts"
+import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import {
+  APPLIED_KEY,
+  readApplied,
+  readStrays,
+  STRAYS_PREFIX
+} from "../../domain/records/StateRecords.ts"
+
+/** Offsets of a chain's topic that hold nothing of the sequencer, `next` exclusive. */
+export interface StrayRange {
+  readonly chain: Chain
+  readonly first: number
+  readonly next: number
+}
+
+const KEY = new RegExp(`^${STRAYS_PREFIX}(events|traces)/(0|[1-9][0-9]*)$`)
+
+export const straysKey = ({ chain, first }: Pick<StrayRange, "chain" | "first">): string =>
+  `${STRAYS_PREFIX}${chain}/${first}`
+
+/** The ranges that are known, each chain's in order. */
+export class Strays {
+  readonly #ranges: Record<Chain, Array<StrayRange>> = { events: [], traces: [] }
+
+  get all(): ReadonlyArray<StrayRange> {
+    return chains.flatMap((chain) => this.#ranges[chain])
+  }
+
+  add(range: StrayRange): void {
+    const ranges = this.#ranges[range.chain]
+    const at = this.#after(range.chain, range.first)
+    const isKnown = ranges[at - 1]?.first === range.first
+    ranges.splice(isKnown ? at - 1 : at, isKnown ? 1 : 0, range)
+  }
+
+  has(chain: Chain, offset: number): boolean {
+    const before = this.#ranges[chain][this.#after(chain, offset) - 1]
+    return before !== undefined && offset < before.next
+  }
+
+  /**
+   * Takes a record of the changelog whose key begins with `strays/`.
+   * @throws RecordUnreadable
+   */
+  replay(key: string, value: Buffer | null): void {
+    const [, chain, first] = KEY.exec(key) ?? []
+    if (first === undefined) throw new RecordUnreadable("its key names no offset")
+    if (value === null) return
+    this.add({ chain: chain as Chain, first: Number(first), next: readStrays(value).next })
+  }
+
+  /** How many ranges begin at the offset or before it. */
+  #after(chain: Chain, offset: number): number {
+    const ranges = this.#ranges[chain]
+    if ((ranges.at(-1)?.first ?? -1) <= offset) return ranges.length
+    let [low, high] = [0, ranges.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (ranges[middle]!.first <= offset) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+/** What readers of a partition's chains ask. */
+export interface Own {
+  /** Offset after the last own record; undefined if the changelog does not say. */
+  next(chain: Chain): number | undefined
+  /** False of a record that no sequencer has written; true where the changelog does not say. */
+  isOwn(chain: Chain, offset: number): boolean
+}
+
+/** The same, learned from the records of one partition of `alk.state`. */
+export class OwnOffsets implements Own {
+  readonly #strays = new Strays()
+  #next: Partial<Record<Chain, number>> = {}
+
+  /**
+   * A copy of an older record takes nothing back; without a value the changelog was cleared. Other
+   * records of the changelog change nothing.
+   * @throws RecordUnreadable
+   */
+  take(key: string, value: Buffer | null): void {
+    if (key.startsWith(STRAYS_PREFIX)) this.#strays.replay(key, value)
+    if (key !== APPLIED_KEY) return
+    if (value === null) {
+      this.#next = {}
+      return
+    }
+    const { events_next, traces_next } = readApplied(value)
+    this.#reached("events", events_next)
+    if (traces_next !== undefined) this.#reached("traces", traces_next)
+  }
+
+  #reached(chain: Chain, next: number): void {
+    this.#next[chain] = Math.max(this.#next[chain] ?? 0, next)
+  }
+
+  next(chain: Chain): number | undefined {
+    return this.#next[chain]
+  }
+
+  isOwn(chain: Chain, offset: number): boolean {
+    return offset < (this.#next[chain] ?? Infinity) && !this.#strays.has(chain, offset)
+  }
+}
+
+/** Where nothing is known, what links counts. */
+export const everythingOwn: Own = { next: () => undefined, isOwn: () => true }
