@@ -4,8 +4,14 @@
  */
 import { makeCheckpoint, signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
+import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../src/domain/events/Erasure.ts"
 import type { TopicKind } from "../../src/domain/records/Topics.ts"
-import { parseFact, storeFact } from "../../src/domain/traces/TraceFact.ts"
+import {
+  type FactCore,
+  parseFact,
+  storeFact,
+  type TraceFact
+} from "../../src/domain/traces/TraceFact.ts"
 import type { BreakReason } from "../../src/verify/Verifier.ts"
 import type { RawRecord } from "../support/Log.ts"
 import { Chain } from "../verify/support/Chains.ts"
@@ -52,8 +58,12 @@ export interface Case {
   /** Statements that somebody with access to the database runs, after the records are projected. */
   readonly statements?: (target: Target) => ReadonlyArray<string>
   readonly running: Outcome
-  /** Once more was written and everything has been started anew, if it differs. */
+  /** Everything has been started anew, and nothing was written meanwhile, if it differs. */
+  readonly started?: Outcome
+  /** Once more was written and everything has been started anew again, if it differs. */
   readonly restarted?: Outcome
+  /** Every answer is as before, although it is found. */
+  readonly isKept?: boolean
   /** Of the other tenant; nothing otherwise. */
   readonly other?: Outcome
   /** Event 3 and execution x2 of the tenant are erased. */
@@ -711,34 +721,118 @@ const keyed =
   (value: (target: Target) => string | Buffer | null): Made =>
   (target) => ({ key: target.own.tenantId, value: value(target) })
 
-const eventAfter = ({ own }: Target, prevHash?: string): string => {
+/** The chain of a tenant's events, to be gone on with. */
+const eventsOf = (own: Subject, prevHash?: string) => {
   const chain = new Chain(own.tenantId)
-  const { created_at, hash, sequence_number } = JSON.parse(own.events.at(-1)!)
-  chain.head = { sequence_number, hash: prevHash ?? hash, created_at }
-  return chain.append({ createdAt: created_at, id: "forged" })
+  const { created_at: createdAt, hash, sequence_number } = JSON.parse(own.events.at(-1)!)
+  chain.head = { sequence_number, hash: prevHash ?? hash, created_at: createdAt }
+  return { chain, createdAt }
 }
 
-const factAfter = ({ own }: Target, prevHash?: string): string => {
-  const last = parseFact(own.facts.at(-1)!)!
-  const core = { ...last, fact_number: last.fact_number + 1 }
-  return storeFact(core, undefined, {
-    tenantId: own.tenantId,
+const eventAfter = ({ own }: Target, prevHash?: string): string => {
+  const { chain, createdAt } = eventsOf(own, prevHash)
+  return chain.append({ createdAt, id: "forged" })
+}
+
+/** Two that link to each other, the first to the end of the chain. */
+const eventsAfter = ({ own }: Target): ReadonlyArray<string> => {
+  const { chain, createdAt } = eventsOf(own)
+  return ["forged-1", "forged-2"].map((id) => chain.append({ createdAt, id }))
+}
+
+const erasureOfEvent = ({ own }: Target): string => {
+  const { chain, createdAt } = eventsOf(own)
+  const { content_hash, id, sequence_number } = JSON.parse(own.events[EVENT - 1]!)
+  return chain.append({
+    createdAt,
+    id: "forged",
+    action: ERASURE_ACTION,
+    resource: { id, type: ERASURE_RESOURCE_TYPE },
+    metadata: { reason: "forged", sequence_number, content_hash }
+  })
+}
+
+/** A fact that goes on with a chain of facts, of which this one is the last. */
+const nextFact = (last: TraceFact, core: FactCore, prevHash = last.hash): string =>
+  storeFact(core, undefined, {
+    tenantId: last.tenant_id,
     chainSequence: last.chain_sequence + 1,
     createdAt: last.created_at,
-    prevHash: prevHash ?? last.hash
+    prevHash
   }).body
+
+const lastFact = ({ own }: Target): TraceFact => parseFact(own.facts.at(-1)!)!
+
+const factAfter = (target: Target, prevHash?: string): string => {
+  const last = lastFact(target)
+  return nextFact(last, { ...last, fact_number: last.fact_number + 1 }, prevHash)
+}
+
+const factsAfter = (target: Target): ReadonlyArray<string> => {
+  const first = factAfter(target)
+  const last = parseFact(first)!
+  return [first, nextFact(last, { ...last, fact_number: last.fact_number + 1 })]
+}
+
+const erasureOfExecution = (target: Target): string => {
+  const facts = target.own.facts.map((body) => parseFact(body)!)
+  const own = facts.filter(({ execution_id }) => execution_id === "x1")
+  return nextFact(facts.at(-1)!, {
+    type: "execution.erased",
+    execution_id: "x1",
+    fact_number: own.at(-1)!.fact_number + 1,
+    reason: "forged",
+    erased_by: "key_forged"
+  })
 }
 
 const OTHER_HASH = "ab".repeat(32)
 
+/** One of the two chains, and what somebody may append to it. */
+interface Forgery {
+  readonly on: "events" | "traces"
+  readonly own: "events" | "facts"
+  readonly member: string
+  readonly length: number
+  /** One that links, unless another hash is given. */
+  readonly next: (target: Target, prevHash?: string) => string
+  /** Two that link. */
+  readonly twoAfter: (target: Target) => ReadonlyArray<string>
+  /** One that links and erases what the sequencer wrote. */
+  readonly erasure: (target: Target) => string
+}
+
+const forgeries: ReadonlyArray<Forgery> = [
+  {
+    on: "events",
+    own: "events",
+    member: "sequence_number",
+    length: EVENTS,
+    next: eventAfter,
+    twoAfter: eventsAfter,
+    erasure: erasureOfEvent
+  },
+  {
+    on: "traces",
+    own: "facts",
+    member: "chain_sequence",
+    length: FACTS,
+    next: factAfter,
+    twoAfter: factsAfter,
+    erasure: erasureOfExecution
+  }
+]
+
 /** What can be appended to the topic of a chain, and what is found of it. */
-const chained = (
-  on: "events" | "traces",
-  own: "events" | "facts",
-  member: string,
-  length: number,
-  next: (target: Target, prevHash?: string) => string
-): ReadonlyArray<Case> => {
+const chained = ({
+  erasure,
+  length,
+  member,
+  next,
+  on,
+  own,
+  twoAfter
+}: Forgery): ReadonlyArray<Case> => {
   const at = own === "events" ? EVENT : FACT
   // A fact with such a number is no fact.
   const outside = own === "events" ? "duplicate_sequence" : "prev_hash_mismatch"
@@ -753,14 +847,23 @@ const chained = (
     ...more
   })
   return [
+    one("record appended that links", keyed(next), found(on, [length + 1, "duplicate_sequence"]), {
+      isSmall: true,
+      isKept: true
+    }),
+    {
+      on: `alk.${on}`,
+      what: "two records appended that link",
+      records: (target) =>
+        twoAfter(target).map((value) => [on, keyed(() => value)(target)] as const),
+      running: found(on, [length + 1, "duplicate_sequence"], [length + 2, "duplicate_sequence"]),
+      isKept: true
+    },
     one(
-      "record appended that links",
-      keyed(next),
-      unseen(
-        "It is what the sequencer would have written. The sequencer's own next record does not link"
-          + " to it, and neither does the next signed checkpoint."
-      ),
-      { restarted: found(on, [length + 1, "duplicate_sequence"]), isSmall: true }
+      "erasure appended that links, of a record whose details are there",
+      keyed(erasure),
+      found(on, [length + 1, "duplicate_sequence"]),
+      { isSmall: true, isKept: true }
     ),
     one(
       "record forged that does not link",
@@ -798,6 +901,77 @@ const chained = (
       "record without a key",
       (target) => ({ key: null, value: kept(at)(target) }),
       harmless("It is of no tenant. The program logs it.")
+    )
+  ]
+}
+
+/** Kinds of forged records of which two are appended, and what is found of each. */
+const kindsOf = ({
+  length,
+  member,
+  next,
+  on,
+  own
+}: Forgery): ReadonlyArray<readonly [string, Made, Found | undefined]> => {
+  const at = (sequence: number, reason: BreakReason): Found => ({ chain: on, at: sequence, reason })
+  const beyond = (target: Target) =>
+    next(target).replace(`"${member}":${length + 1},`, `"${member}":${length + 9},`)
+  return [
+    ["links", keyed(next), at(length + 1, "duplicate_sequence")],
+    [
+      "does not link",
+      keyed((target) => next(target, OTHER_HASH)),
+      at(length + 1, "prev_hash_mismatch")
+    ],
+    ["is far beyond the end", keyed(beyond), at(length + 9, "duplicate_sequence")],
+    [
+      "is the last one once more",
+      keyed((target) => target.own[own].at(-1)!),
+      at(length, "duplicate_sequence")
+    ],
+    ["is junk", keyed(() => "junk"), at(0, "prev_hash_mismatch")],
+    [
+      "links, of another tenant",
+      ({ other }) => ({ key: other.tenantId, value: next({ own: other } as Target) }),
+      undefined
+    ]
+  ]
+}
+
+/** Two forged records, one after the other, of one chain and of both. */
+const forgedPairs = (): ReadonlyArray<Case> => {
+  const pair = (
+    [first, second]: readonly [Forgery, Forgery],
+    one: ReturnType<typeof kindsOf>[number],
+    two: ReturnType<typeof kindsOf>[number]
+  ): Case => {
+    const isOther = one[2] === undefined || two[2] === undefined
+    const ofOther = one[2] === undefined ? first : second
+    return {
+      on: first.on === second.on ? `alk.${first.on}, two records` : "alk.events and alk.traces",
+      what: `one ${one[0]}, then one ${two[0]}`,
+      records: (target) => [
+        [first.on, one[1](target)],
+        [second.on, two[1](target)]
+      ],
+      running: { found: [one[2], two[2]].filter((place) => place !== undefined) },
+      isKept: true,
+      ...(isOther ? { other: found(ofOther.on, [ofOther.length + 1, "duplicate_sequence"]) } : {}),
+      isSmall: isOther && one[0] === "is far beyond the end"
+    }
+  }
+  const pairsOf = (first: Forgery, second: Forgery) =>
+    kindsOf(first).flatMap((one) =>
+      kindsOf(second)
+        .filter((two) => two[0] !== one[0])
+        .map((two) => pair([first, second], one, two))
+    )
+  const [events, traces] = forgeries as [Forgery, Forgery]
+  return [
+    ...pairsOf(events, events),
+    ...pairsOf(traces, traces),
+    ...kindsOf(events).flatMap((one, index) =>
+      one[2] === undefined ? [] : [pair([events, traces], one, kindsOf(traces)[index]!)]
     )
   ]
 }
@@ -1053,8 +1227,8 @@ export const cases: ReadonlyArray<Case> = [
   ...updates("receipts", receiptRow, receiptColumns),
   ...moves("receipts", receiptRow, keysOfReceipts),
   ...besideRows,
-  ...chained("events", "events", "sequence_number", EVENTS, eventAfter),
-  ...chained("traces", "facts", "chain_sequence", FACTS, factAfter),
+  ...forgeries.flatMap(chained),
+  ...forgedPairs(),
   ...checkpointRecords,
   ...internal(
     "commands",

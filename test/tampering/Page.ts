@@ -9,12 +9,27 @@ const shown = (outcome: Outcome): string => {
     .join(", ")}`
 }
 
-const row = ({ isPacked, isSmall, other, restarted, running, what }: Case): string => {
+const row = ({
+  isKept,
+  isPacked,
+  isSmall,
+  other,
+  restarted,
+  running,
+  started,
+  what
+}: Case): string => {
+  const later = (outcome: Outcome | undefined) =>
+    outcome === undefined ? "the same" : shown(outcome)
   const ofOther = other === undefined ? "" : ` The other tenant: ${shown(other)}.`
-  const marks = [...(isSmall === true ? ["small"] : []), ...(isPacked === true ? ["pack"] : [])]
+  const marks = [
+    ...(isSmall === true ? ["small"] : []),
+    ...(isPacked === true ? ["pack"] : []),
+    ...(isKept === true ? ["kept"] : [])
+  ]
   return (
     `| ${what} | ${shown(running)}${ofOther} |`
-    + ` ${restarted === undefined ? "the same" : shown(restarted)} | ${marks.join(", ")} |`
+    + ` ${later(started)} | ${later(restarted)} | ${marks.join(", ")} |`
   )
 }
 
@@ -22,8 +37,9 @@ const section = ([on, cases]: readonly [string, ReadonlyArray<Case>]): string =>
   [
     `### ${on}`,
     "",
-    "| what is done | while the service runs | after a restart | also |",
-    "|---|---|---|---|",
+    "| what is done | while the service runs | after a restart, before the next write |"
+      + " after the next write and another restart | also |",
+    "|---|---|---|---|---|",
     ...cases.map(row)
   ].join("\n")
 
@@ -35,11 +51,13 @@ write to the database and to Kafka.
 
 Each row below is a case of \`test/tampering/Cases.ts\`, and a test compares this page with it. A
 case has a tenant of its own with 12 audit events, 17 trace facts and signed checkpoints. The test
-tampers while the service runs, verifies both chains, writes an event and an execution more,
-starts sequencer, projection and verification anew, and verifies again. "Found" means that \`GET
+tampers while the service runs and verifies both chains; starts sequencer, projection and
+verification anew and verifies before anything else is written; writes an event and an execution
+more, starts everything anew and verifies again. "The same" is what the column "while the service
+runs" says. "Found" means that \`GET
 /v1/verify\` is not valid and names this chain, sequence and reason. "Does not matter" means that
 both chains are valid and signed, and that the answers about the tenant's events and executions
-are byte for byte those of before. A tenant that nothing is done to is valid all the while, and
+are byte for byte those of before; with the mark "kept" they are where something is found, too. A tenant that nothing is done to is valid all the while, and
 what is written afterwards is projected and valid.
 
 \`npm run test:all\` runs the cases that are marked "small", \`npm run test:faults\` all of them. For those

@@ -1,4 +1,4 @@
-/** A genuine record once more, as the first of its tenant that a projection reads after its start. */
+/** Records of other producers, written while nothing runs: old ones once more, and such that link. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
@@ -28,10 +28,9 @@ describe("an old record once more while nothing is projected", () => {
         yield* sequence(10, events(10))
         yield* project()
         const bodies = yield* topicBodies
-        const last = rewritten(bodies, 10, 11).bodies[10]!
-        yield* append(
-          [bodies[4]!, last].map((value) => ({ topic: "events", partition: 0, key: TENANT, value }))
-        )
+        yield* append([{ topic: "events", partition: 0, key: TENANT, value: bodies[4]! }])
+        yield* sequence(12, events(1))
+        const last = (yield* topicBodies).at(-1)!
         assert.deepStrictEqual((yield* project()).bodies, [...bodies, last])
         assert.deepStrictEqual(
           (yield* verify()).breaks.map(({ reason, sequence_number }) => [sequence_number, reason]),
@@ -105,6 +104,75 @@ describe("records that do not link, written while no sequencer runs", () => {
           String((refused as Error).message),
           /alk\.events is damaged: offset \d+ does not link/
         )
+      })
+    )
+  )
+})
+
+describe("records that link, written while no sequencer runs", () => {
+  /** Ten events of the sequencer, and two of somebody else. */
+  const written = Effect.gen(function* () {
+    yield* sequence(10, events(10))
+    const bodies = yield* topicBodies
+    const forged = rewritten(bodies, 10, 12).bodies.slice(10)
+    yield* append(
+      forged.map((value) => ({ topic: "events" as const, partition: 0, key: TENANT, value }))
+    )
+    return { bodies, forged }
+  })
+  const next = Effect.gen(function* () {
+    yield* sequence(13, events(1))
+    return (yield* topicBodies).at(-1)!
+  })
+  const places = Effect.map(verify(), ({ breaks, notices }) => ({
+    breaks: breaks.map(({ reason, sequence_number }) => [sequence_number, reason]),
+    notices
+  }))
+  const passedOver = (bodies: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      const last = yield* next
+      assert.deepStrictEqual((yield* project()).bodies, [...bodies, last])
+      assert.deepStrictEqual(yield* places, {
+        breaks: [
+          [11, "duplicate_sequence"],
+          [12, "duplicate_sequence"]
+        ],
+        notices: undefined
+      })
+    })
+
+  it.live("are passed over", () =>
+    withView(() => Effect.flatMap(written, ({ bodies }) => passedOver(bodies)))
+  )
+
+  it.live("are passed over once more where the state has to be made again", () =>
+    withView(() =>
+      Effect.gen(function* () {
+        const { bodies } = yield* written
+        yield* append([{ topic: "state", partition: 0, key: `head/${TENANT}`, value: "junk" }])
+        yield* passedOver(bodies)
+        yield* append([{ topic: "state", partition: 0, key: `head/${TENANT}`, value: "junk" }])
+        yield* sequence(14, events(1))
+        const bodiesNow = yield* topicBodies
+        const genuine = [...bodies, ...bodiesNow.slice(12)]
+        assert.deepStrictEqual((yield* project()).bodies, genuine)
+        assert.isUndefined((yield* places).notices)
+      })
+    )
+  )
+
+  it.live("are adopted where the state is lost, and that is said for good", () =>
+    withView((prefix) =>
+      Effect.gen(function* () {
+        const { bodies, forged } = yield* written
+        yield* loseTopic(prefix, "state")
+        const last = yield* next
+        assert.deepStrictEqual((yield* project()).bodies, [...bodies, ...forged, last])
+        yield* sequence(14, events(1))
+        yield* project()
+        const { breaks, notices } = yield* places
+        assert.deepStrictEqual(breaks, [])
+        assert.match(notices?.[0] ?? "", /^alk\.state was lost .* alk\.events before offset 1[0-9]/)
       })
     )
   )

@@ -46,7 +46,11 @@ const MARKER_OFFSETS = 1
 
 /** Where the log is once records are written from these offsets on; a topic without any stays. */
 export const endsAfter = (
-  { eventsNext, expected, tracesNext }: SequencerState,
+  {
+    eventsNext,
+    expected,
+    tracesNext
+  }: Pick<SequencerState, "eventsNext" | "expected" | "tracesNext">,
   counts: Readonly<Record<Chain, number>>,
   bases: Readonly<Partial<Record<Chain, number>>>
 ): LogEnds => {
@@ -111,6 +115,18 @@ export const stateRecords = (
   return records
 }
 
+/** Take where the log is into the state. */
+export const advanceEnds = (
+  state: Pick<SequencerState, "eventsNext" | "expected" | "strays" | "tracesNext">,
+  { eventsNext, strays, tracesNext }: LogEnds
+): void => {
+  for (const range of strays) state.strays.add(range)
+  if (eventsNext > state.eventsNext) state.expected.events = eventsNext + MARKER_OFFSETS
+  if (tracesNext > state.tracesNext) state.expected.traces = tracesNext + MARKER_OFFSETS
+  state.eventsNext = eventsNext
+  state.tracesNext = tracesNext
+}
+
 /** Take committed changes into the state. */
 export const advance = (state: SequencerState, changes: StateChanges, ends: LogEnds): void => {
   for (const [tenantId, head] of changes.heads) state.heads.set(tenantId, head)
@@ -130,12 +146,7 @@ export const advance = (state: SequencerState, changes: StateChanges, ends: LogE
   }
   state.registry.take(changes.registry)
   state.applied = changes.applied
-  for (const range of ends.strays) state.strays.add(range)
-  const { eventsNext, tracesNext } = ends
-  if (eventsNext > state.eventsNext) state.expected.events = eventsNext + MARKER_OFFSETS
-  if (tracesNext > state.tracesNext) state.expected.traces = tracesNext + MARKER_OFFSETS
-  state.eventsNext = ends.eventsNext
-  state.tracesNext = ends.tracesNext
+  advanceEnds(state, ends)
   state.totals = totalsAfter(state, changes)
   for (const [writer, number] of changes.writers) {
     if (number === null) state.writers.delete(writer)
