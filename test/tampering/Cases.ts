@@ -1190,6 +1190,7 @@ const conflictCases = (table: "conflicts" | "fact_conflicts"): ReadonlyArray<Cas
       () => "toUInt64(9223372036854775808)",
       duplicate,
       {
+        started: harmless(NOTED),
         restarted: harmless(NOTED)
       }
     ],

@@ -19,10 +19,10 @@ import {
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
 import { defined } from "../../domain/Defined.ts"
+import type { Own } from "../../domain/records/OwnOffsets.ts"
 import { EventLog, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
 import { Heads, headOf } from "../follower/Heads.ts"
 import { headOfLink, linkOfRecord } from "../log/ChainRecord.ts"
-import type { Own } from "../log/OwnOffsets.ts"
 import { scan, scanAll } from "../log/PartitionScan.ts"
 import { type TailContents, TopicTail } from "../log/TopicTail.ts"
 import { ChainEnds } from "./ChainEnds.ts"

@@ -4,9 +4,9 @@
  */
 import { Context, type Effect } from "effect"
 import type { Chain, ChainKey, Head } from "../../domain/chain/Chains.ts"
+import type { Own } from "../../domain/records/OwnOffsets.ts"
 import type { Adopted } from "../../domain/records/StateRecords.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
-import type { Own } from "../log/OwnOffsets.ts"
 
 export class Heads extends Context.Service<
   Heads,

@@ -5,10 +5,10 @@
  */
 import { Effect } from "effect"
 import { type Chain, chains } from "../../domain/chain/Chains.ts"
+import { type Own, OwnOffsets } from "../../domain/records/OwnOffsets.ts"
 import type { Fetched, LogReader, LogRecord } from "../../ports/EventLog.ts"
 import { EventLog } from "../../ports/EventLog.ts"
 import { takeEach } from "../log/Malformed.ts"
-import { type Own, OwnOffsets } from "../log/OwnOffsets.ts"
 import { scan } from "../log/PartitionScan.ts"
 
 /** Answers of a topic that are held at most; it is not fetched meanwhile. */

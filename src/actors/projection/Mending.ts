@@ -3,6 +3,7 @@
  * shown is compared with the topics, and how far that is, is said on `alk.progress`.
  */
 import { Clock, Effect, Queue, Schedule, type Semaphore } from "effect"
+import type { Own } from "../../domain/records/OwnOffsets.ts"
 import {
   REBUILT_KEY,
   type ViewRebuild,
@@ -11,7 +12,6 @@ import {
 import { formatMicros } from "../../domain/Timestamp.ts"
 import { EventLog } from "../../ports/EventLog.ts"
 import type { StoredTopic } from "../../ports/TopicRows.ts"
-import type { Own } from "../log/OwnOffsets.ts"
 import type { ProjectedTopic } from "./ProjectedTopic.ts"
 import { NOTHING_COMPARED, type RebuildCounts, rebuildTopic } from "./ViewRebuild.ts"
 

@@ -5,6 +5,7 @@
  */
 import { Clock, Effect, Fiber, Metric, Ref, Schedule, Schema, Semaphore, Stream } from "effect"
 import { counterOf, gaugeOf } from "../../domain/metrics/Metrics.ts"
+import { everythingOwn } from "../../domain/records/OwnOffsets.ts"
 import { noProgress, type Progress, progressIn } from "../../domain/records/Progress.ts"
 import {
   type Assignment,
@@ -18,7 +19,6 @@ import { EventStore } from "../../ports/EventStore.ts"
 import { StoredTopics } from "../../ports/TopicRows.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { type Malformed, reportMalformed, takeAll, takeEach } from "../log/Malformed.ts"
-import { everythingOwn } from "../log/OwnOffsets.ts"
 import { repairCheckpoints } from "./CheckpointRepair.ts"
 import { confirm } from "./Confirmation.ts"
 import { type DecidedRecords, readDecided } from "./DecidedRecords.ts"

@@ -1,9 +1,10 @@
 /** What of a topic is erased by later records of it: what is stored again leaves their details out. */
+
+import type { Own } from "../../domain/records/OwnOffsets.ts"
 import { eraseFact, parseFact } from "../../domain/traces/TraceFact.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 import type { StoredTopic } from "../../ports/TopicRows.ts"
 import { linkOfRecord } from "../log/ChainRecord.ts"
-import type { Own } from "../log/OwnOffsets.ts"
 import { bodyOf, tenantOf } from "./ProjectedTopic.ts"
 import { erasedRecord, erasedTargetsOf } from "./ProjectionErasure.ts"
 

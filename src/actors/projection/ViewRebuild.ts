@@ -5,6 +5,7 @@
  */
 import { Effect, Metric } from "effect"
 import { sha256Hex } from "../../domain/Identifiers.ts"
+import type { Own } from "../../domain/records/OwnOffsets.ts"
 import { EventLog, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
 import {
   type ComparedRecord,
@@ -14,7 +15,6 @@ import {
 } from "../../ports/TopicRows.ts"
 import { linkOfRecord } from "../log/ChainRecord.ts"
 import { reportMalformed, takeEach } from "../log/Malformed.ts"
-import type { Own } from "../log/OwnOffsets.ts"
 import { scan } from "../log/PartitionScan.ts"
 import { type IsRecord, isRowOf, rowsSetAside } from "./Confirmation.ts"
 import { type ProjectedTopic, refusalOf, tenantOf } from "./ProjectedTopic.ts"

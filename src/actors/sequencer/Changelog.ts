@@ -4,9 +4,9 @@
  */
 import { type Chain, chains } from "../../domain/chain/Chains.ts"
 import { treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
+import type { StrayRange } from "../../domain/records/OwnOffsets.ts"
 import type { StateRecord } from "../../domain/records/StateRecords.ts"
 import { DEDUP_PREFIX, IDEMPOTENCY_PREFIX } from "../../domain/records/StateRecords.ts"
-import type { StrayRange } from "../log/OwnOffsets.ts"
 import type { StateChanges } from "./SequencerDraft.ts"
 import {
   appliedRecord,

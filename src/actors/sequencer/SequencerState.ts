@@ -13,6 +13,7 @@ import {
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
 import { isWriter } from "../../domain/records/CommandWriter.ts"
+import { type StrayRange, Strays, straysKey } from "../../domain/records/OwnOffsets.ts"
 import {
   ADOPTED_KEY,
   type Adopted,
@@ -43,7 +44,6 @@ import {
 } from "../../domain/records/StateRecords.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import type { NewRecord } from "../../ports/EventLog.ts"
-import { type StrayRange, Strays, straysKey } from "../log/OwnOffsets.ts"
 import { PackedWindow, packEntries, unpackEntries } from "./PackedWindow.ts"
 import { isTraceKey } from "./traces/TraceRecords.ts"
 import { TraceState } from "./traces/TraceState.ts"

@@ -9,6 +9,7 @@ import type { BackupManifest } from "../../domain/backup/BackupManifest.ts"
 import type { PartPlan } from "../../domain/backup/BackupPlan.ts"
 import type { BackupRecord } from "../../domain/backup/BackupSegment.ts"
 import type { Chain, Head } from "../../domain/chain/Chains.ts"
+import type { Own } from "../../domain/records/OwnOffsets.ts"
 import { refuse } from "./BackupRefused.ts"
 import type { StateCut } from "./StateCut.ts"
 
@@ -37,7 +38,8 @@ const headsBefore = (
 export const chainsAfter = (
   manifest: BackupManifest | undefined,
   chain: Chain,
-  plan: PartPlan
+  plan: PartPlan,
+  own: Own
 ): ChainsRead => {
   const isContinued = plan.kept.length > 0
   const before = isContinued ? headsBefore(manifest, chain, plan) : new Map<string, Head>()
@@ -45,7 +47,10 @@ export const chainsAfter = (
   const isCut = !isContinued && plan.from > 0
   return {
     walk,
-    take: (record) => void walk.take(linkOfRecord(chain, record), record.offset, isCut)
+    take: (record) => {
+      if (!own.isOwn(chain, record.offset)) return
+      walk.take(linkOfRecord(chain, record), record.offset, isCut)
+    }
   }
 }
 

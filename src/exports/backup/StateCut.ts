@@ -8,6 +8,7 @@ import type { BackupRecord } from "../../domain/backup/BackupSegment.ts"
 import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import { readCheckpoint, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
 import { recordDecoder } from "../../domain/json/RecordDecoder.ts"
+import { type Own, OwnOffsets } from "../../domain/records/OwnOffsets.ts"
 import { COMMAND_HEADER } from "../../domain/records/RecordHeaders.ts"
 import {
   APPLIED_KEY,
@@ -31,6 +32,8 @@ export interface StateCut {
   /** Offsets after the last record of the chains; undefined if the changelog does not say. */
   readonly ends: Readonly<Record<Chain, number | undefined>>
   readonly heads: ReadonlyArray<CutHead>
+  /** What of the chains' topics the sequencer has written. */
+  readonly own: Own
   /** When the last command was applied, in milliseconds since the epoch. */
   readonly at: number
 }
@@ -62,7 +65,9 @@ export const stateCutOf = (records: KeyedRecords): StateCut => {
   const applied = records.get(APPLIED_KEY)
   const progress = applied?.value == null ? undefined : readApplied(applied.value)
   const heads: Array<CutHead> = []
+  const own = new OwnOffsets()
   for (const [key, { value }] of records) {
+    own.take(key, value)
     for (const [chain, prefix] of prefixes) {
       if (value === null || !key.startsWith(prefix)) continue
       const { hash, sequence_number } = readHead(value)
@@ -78,6 +83,7 @@ export const stateCutOf = (records: KeyedRecords): StateCut => {
     applied: progress?.command_offset ?? -1,
     ends: { events: progress?.events_next, traces: progress?.traces_next },
     heads,
+    own,
     at: applied?.timestamp ?? 0
   }
 }

@@ -265,7 +265,7 @@ const copyPartition = Effect.fnUntraced(function* (
   })
   for (const chain of ["events", "traces"] as const) {
     const plan = yield* planned({ topic: chain, partition }, cut.ends[chain] ?? 0)
-    const chains = chainsAfter(taking.known, chain, plan)
+    const chains = chainsAfter(taking.known, chain, plan, cut.own)
     parts.push(yield* copyPart(taking, plan, () => false, chains))
     yield* checkHeads(chain, partition, chains, cut)
   }

@@ -25,6 +25,7 @@ import {
 } from "../../domain/chain/Checkpoint.ts"
 import { SCHEME } from "../../domain/events/HashChain.ts"
 import { PROBE_TENANT } from "../../domain/Identifiers.ts"
+import { type Own, OwnOffsets } from "../../domain/records/OwnOffsets.ts"
 import { TENANT_HEADER } from "../../domain/records/RecordHeaders.ts"
 import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
@@ -134,6 +135,19 @@ const signedIn = (
   return roots
 }
 
+/** What of the chains' topics of a partition the sequencer has written. */
+const ownIn = (settings: VerifySettings, partition: number): Own => {
+  const own = new OwnOffsets()
+  eachOf(settings, "state", partition, ({ key, value }) => {
+    try {
+      own.take(key?.toString() ?? "", value)
+    } catch {
+      // Of another version, or of another producer: the service reports it at its start.
+    }
+  })
+  return own
+}
+
 interface Walked {
   readonly walk: ChainWalk
   /** By tenant; of chains whose start is not there none has roots. */
@@ -161,13 +175,15 @@ const walkPart = Effect.fnUntraced(function* (
   settings: VerifySettings,
   chain: Chain,
   part: BackupPart,
-  signed: SignedRoots
+  signed: SignedRoots,
+  own: Own
 ) {
   const walk = new ChainWalk()
   const trees = new Map<string, GrowingTree>()
   let count = 0
   let wrong: string | undefined
   const take = (record: BackupRecord) => {
+    if (!own.isOwn(chain, record.offset)) return
     const link = linkOfRecord(chain, record)
     if (!walk.take(link, record.offset, part.from > 0)) return
     const { sequenceNumber, tenantId } = link
@@ -256,6 +272,7 @@ export const verifyBackup = Effect.fnUntraced(function* (settings: VerifySetting
   const waiting = new Map<string, number>()
   for (let partition = 0; partition < manifest.partitions; partition++) {
     const signed = signedIn(settings, partition, vkeys)
+    const own = ownIn(settings, partition)
     eachOf(settings, "commands", partition, ({ headers }) => {
       const tenantId = headers[TENANT_HEADER]?.toString() ?? PROBE_TENANT
       waiting.set(tenantId, (waiting.get(tenantId) ?? 0) + 1)
@@ -263,7 +280,7 @@ export const verifyBackup = Effect.fnUntraced(function* (settings: VerifySetting
     for (const chain of chains) {
       const part = partOf(manifest, chain, partition)
       if (part === undefined) return yield* refuse(`the manifest has no ${chain} of ${partition}`)
-      const walked = yield* walkPart(settings, chain, part, signed)
+      const walked = yield* walkPart(settings, chain, part, signed, own)
       yield* checkHeads(chain, part, walked, manifest.heads)
       checkpoints += yield* checkSigned(chain, walked, signed)
       records += walked.records

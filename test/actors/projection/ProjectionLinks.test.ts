@@ -1,13 +1,13 @@
 /** What the projection takes for the end of a chain when the store is ahead of what it reads. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { everythingOwn } from "../../../src/actors/log/OwnOffsets.ts"
 import {
   type ChainLinks,
   learnLinks,
   makeLinks
 } from "../../../src/actors/projection/ProjectionLinks.ts"
 import { nothingRemoved } from "../../../src/actors/projection/RemovedChains.ts"
+import { everythingOwn } from "../../../src/domain/records/OwnOffsets.ts"
 import { EventLog, type Fetched, type LogRecord } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
 import { TraceStore } from "../../../src/ports/TraceStore.ts"

@@ -4,6 +4,7 @@ import type { BackupRecord } from "../../../src/domain/backup/BackupSegment.ts"
 import { makeCheckpoint } from "../../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../../src/domain/chain/MerkleTree.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
+import { everythingOwn } from "../../../src/domain/records/OwnOffsets.ts"
 import {
   beyondCut,
   type StateCut,
@@ -70,11 +71,16 @@ describe("the cut of a partition", () => {
         record(1, "applied", applied(3, 5, 0)),
         record(2, "head/acme", head(4)),
         record(3, "trace-head/acme", head(7)),
-        record(4, "applied", applied(9, 12, 8))
+        record(4, "applied", applied(9, 12, 8)),
+        record(5, "strays/events/3", { next: 5 })
       )
     )
     assert.strictEqual(cut.applied, 9)
     assert.deepStrictEqual(cut.ends, { events: 12, traces: 8 })
+    assert.deepStrictEqual(
+      [2, 3, 4, 5, 11, 12].map((offset) => cut.own.isOwn("events", offset)),
+      [true, false, false, true, true, false]
+    )
     assert.deepStrictEqual(
       cut.heads.map(({ chain, sequenceNumber, tenantId }) => [tenantId, chain, sequenceNumber]),
       [
@@ -96,6 +102,7 @@ describe("a record that no changelog names", () => {
     applied: 9,
     ends: { events: 12, traces: 0 },
     heads: [{ tenantId: "acme", chain: "events", sequenceNumber: 2, hash }],
+    own: everythingOwn,
     at: NOW
   }
   const answer = (command: string) => record(0, "acme", {}, { "alk-command": command })

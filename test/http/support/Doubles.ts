@@ -16,7 +16,6 @@ import {
   type ReceiptState,
   Receipts
 } from "../../../src/actors/follower/Receipts.ts"
-import { everythingOwn } from "../../../src/actors/log/OwnOffsets.ts"
 import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
 import { erasedTargetsOf } from "../../../src/actors/projection/ProjectionErasure.ts"
 import { advance } from "../../../src/actors/sequencer/Changelog.ts"
@@ -29,6 +28,7 @@ import { eraseEvent } from "../../../src/domain/events/HashChain.ts"
 import { SYSTEM_TENANT, sha256Hex } from "../../../src/domain/Identifiers.ts"
 import type { Command } from "../../../src/domain/records/Command.ts"
 import { decodeCommand, encodeCommand } from "../../../src/domain/records/CommandBytes.ts"
+import { everythingOwn } from "../../../src/domain/records/OwnOffsets.ts"
 import { noProgress } from "../../../src/domain/records/Progress.ts"
 import type { Receipt } from "../../../src/domain/records/Receipt.ts"
 import { partitionedTopics } from "../../../src/domain/records/Topics.ts"

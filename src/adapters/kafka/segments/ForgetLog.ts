@@ -3,13 +3,15 @@
  * is judged by its own records: an erasure is in the partition of what it erases.
  */
 import * as fs from "node:fs"
+import type { Chain } from "../../../domain/chain/Chains.ts"
 import { ErasedCommands } from "../../../domain/forgetting/ErasedCommands.ts"
 import { ErasedEvents } from "../../../domain/forgetting/ErasedEvents.ts"
 import { ErasedFacts } from "../../../domain/forgetting/ErasedFacts.ts"
 import type { ForgettingRun, RewrittenSegment } from "../../../domain/forgetting/ForgettingRun.ts"
 import type { ForgettingTopic } from "../../../domain/forgetting/ForgettingTopic.ts"
+import { everythingOwn, OwnOffsets } from "../../../domain/records/OwnOffsets.ts"
 import { RecordMac } from "../../../domain/records/RecordMac.ts"
-import { APPLIED_KEY, readApplied } from "../../../domain/records/StateRecords.ts"
+import { APPLIED_KEY, readApplied, STRAYS_PREFIX } from "../../../domain/records/StateRecords.ts"
 import { type TopicKind, topicName } from "../../../domain/records/Topics.ts"
 import { currentTime } from "../../../domain/Timestamp.ts"
 import {
@@ -61,13 +63,16 @@ const learn = async <T extends ForgettingTopic>(
   log: ForgettingLog,
   kind: FolderTopic,
   partition: number,
-  topicOf: (isCut: boolean) => T
+  topicOf: (isCut: boolean) => T,
+  isOwn: (offset: number) => boolean
 ) => {
   const folder = log.folders[kind].get(partition)
   const topic = topicOf(folder !== undefined && isCut(folder))
   if (folder === undefined) return { topic, transactions: new Transactions() }
   said(log, "reading", kind, partition)
-  const transactions = await eachCommitted(folder, log.isWritten, (record) => topic.learn(record))
+  const transactions = await eachCommitted(folder, log.isWritten, (record) => {
+    if (isOwn(record.offset)) topic.learn(record)
+  })
   return { topic, transactions }
 }
 
@@ -84,30 +89,40 @@ const planned = async (
   return found.segments.length === 0 ? [] : [{ ...found, kind, partition, folder }]
 }
 
-/** Offset of the last command that was applied; -1 if nothing says so that this service has written. */
-const appliedOf = async (log: ForgettingLog, partition: number): Promise<number> => {
+/**
+ * Offset of the last command that was applied, -1 if nothing says so that this service has written; and
+ * which records of the chains a sequencer has written.
+ */
+const changelogOf = async (log: ForgettingLog, partition: number) => {
   const folder = log.folders.state.get(partition)
-  if (folder === undefined || log.secret === undefined) return -1
+  if (folder === undefined || log.secret === undefined) return { applied: -1, own: everythingOwn }
+  const own = new OwnOffsets()
   const mac = new RecordMac(log.secret)
   const topic = topicName(log.prefix, "state")
   let applied = -1
   await eachCommitted(folder, log.isWritten, (record) => {
-    if (record.key?.toString() !== APPLIED_KEY || record.value === null) return
+    const key = record.key?.toString() ?? ""
+    if (key !== APPLIED_KEY && !key.startsWith(STRAYS_PREFIX)) return
     if (mac.refusal({ ...record, headers: record.headers, topic, partition }) !== undefined) return
+    own.take(key, record.value)
+    if (key !== APPLIED_KEY || record.value === null) return
     applied = readApplied(record.value).command_offset
   })
-  return applied
+  return { applied, own }
 }
 
 const planOf = async (log: ForgettingLog, partition: number): Promise<ForgettingPlan> => {
-  const events = await learn(log, "events", partition, (cut) => new ErasedEvents(cut))
-  const facts = await learn(log, "traces", partition, (cut) => new ErasedFacts(cut))
+  const { applied, own } = await changelogOf(log, partition)
+  const isOwn = (chain: Chain) => (offset: number) => own.isOwn(chain, offset)
+  const eventsOf = (cut: boolean) => new ErasedEvents(cut)
+  const events = await learn(log, "events", partition, eventsOf, isOwn("events"))
+  const factsOf = (cut: boolean) => new ErasedFacts(cut)
+  const facts = await learn(log, "traces", partition, factsOf, isOwn("traces"))
   const erasures = events.topic.erasures + facts.topic.erasures
   if (erasures === 0) return { erasures, partitions: [] }
   const inEvents = await planned(log, "events", partition, events)
   // Before the commands: of erased executions their spans are known then.
   const inTraces = await planned(log, "traces", partition, facts)
-  const applied = await appliedOf(log, partition)
   const topic = new ErasedCommands(applied, events.topic, facts.topic)
   const inCommands =
     applied === -1

@@ -3,14 +3,9 @@
  * changelog says: both are written in one transaction, and the changelog has a MAC. A record that
  * links proves nothing, because hashes hold no secret.
  */
-import { type Chain, chains } from "../../domain/chain/Chains.ts"
-import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
-import {
-  APPLIED_KEY,
-  readApplied,
-  readStrays,
-  STRAYS_PREFIX
-} from "../../domain/records/StateRecords.ts"
+import { type Chain, chains } from "../chain/Chains.ts"
+import { RecordUnreadable } from "../json/RecordFields.ts"
+import { APPLIED_KEY, readApplied, readStrays, STRAYS_PREFIX } from "./StateRecords.ts"
 
 /** Offsets of a chain's topic that hold nothing of the sequencer, `next` exclusive. */
 export interface StrayRange {
