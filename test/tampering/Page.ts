@@ -66,9 +66,14 @@ report's verdict has to be broken.`
 
 const LIMITS = `## What can't be found, or only later
 
-- Who may write to \`alk.events\` or \`alk.traces\` can append a record that links. It is valid
-  until the sequencer writes its own next record, which then does not link, or until the next
+- Hashes hold no secret, so who may write to \`alk.events\` or \`alk.traces\` can append a record
+  that links. \`alk.state\`, which has a MAC, says which offsets the sequencer has written: any
+  other record is a break, is in no answer and erases nothing. A subscriber that reads the topic
+  sees it all the same, and can't tell it from the sequencer's before the next one or the next
   signed checkpoint. Keep producers other than alk off its topics.
+- Where \`alk.state\` is lost, nothing tells a record that links from the sequencer's: it is
+  adopted, and \`notices\` of every later verification say when that was and up to which offset
+  (\`test/tampering/Replay.all.ts\`).
 - The row of a record that did not link can be deleted from \`conflicts\` or \`fact_conflicts\`.
   The record itself stays on the topic and is in no answer.
 - A receipt is the answer to its sender. Changes to stored receipts are found by who kept the
@@ -94,8 +99,8 @@ writing it again.
 - The start of \`alk.checkpoints\`, \`alk.receipts\`, \`alk.commands\` or \`alk.quarantine\`
   removed: both chains stay valid and signed, and the service goes on
   (\`test/tampering/Cuts.all.ts\`).
-- \`alk.state\` lost as a whole: the next start rebuilds it from the other topics, and the numbers
-  go on. A verification in the seconds before it is rebuilt can say that the chain is broken
+- \`alk.state\` lost as a whole: the next start rebuilds it from the other topics, the numbers
+  go on, and \`notices\` say so from then on. A verification in the seconds before it is rebuilt can say that the chain is broken
   (\`test/tampering/Cuts.all.ts\`).
 - \`alk.progress\` lost as a whole: it is written again, and no event is projected twice
   (\`test/tampering/Cuts.all.ts\`).
@@ -121,7 +126,7 @@ const counted = (cases: ReadonlyArray<Case>): string => {
     cases.filter(({ running }) => name in running).length
   return (
     `${cases.length} cases: ${kind("found")} found and located, ${kind("harmless")} that`
-    + ` do not matter, ${kind("unseen")} not found until the next record. ${
+    + ` do not matter, ${kind("unseen")} not found yet. ${
       cases.filter(({ isSmall }) => isSmall === true).length
     } are in the small form, ${
       cases.filter(({ isPacked }) => isPacked === true).length

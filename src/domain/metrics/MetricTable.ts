@@ -378,7 +378,7 @@ const entries = {
   alk_records_malformed_total: {
     type: "counter",
     unit: "records",
-    help: "Records that could not be read and were passed over.",
+    help: "Records that can't be read, or that no process of alk has written: passed over.",
     labels: { topic: "topic" },
     from: [...topicKinds]
   },
