@@ -27,6 +27,7 @@ import { setAsideIn, storeConnection, tamper } from "../support/Store.ts"
 import { allFacts } from "../support/StoredTraces.ts"
 import { TracePartition } from "../support/TracePartition.ts"
 import {
+  allSequenced,
   erasureOf,
   events,
   listed,
@@ -160,6 +161,7 @@ describe("a view of events that the topic denies", () => {
             .slice(ALL - 1)
             .map((value) => ({ topic: "events", partition: 0, key: TENANT, value }))
         )
+        yield* allSequenced
         assert.deepStrictEqual(yield* assertStable(name, after), aside)
       })
     )
@@ -173,6 +175,7 @@ describe("a view of events that the topic denies", () => {
         yield* loseTopic(name, "events", "delete")
         yield* append(after.map((value) => ({ topic: "events", partition: 0, key: TENANT, value })))
         yield* deleteBelow(name, "events", GONE)
+        yield* allSequenced
         const aside = yield* assertStable(name, after)
         assert.deepStrictEqual(
           aside.map(({ body }) => body),

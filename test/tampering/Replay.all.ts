@@ -12,11 +12,13 @@ import {
   submit,
   TENANT,
   topicBodies,
+  topicEvents,
   verify,
   withView
 } from "../integration/support/Evidence.ts"
 import { eventually } from "../support/Eventually.ts"
 import { append, loseTopic, readAll, readAtLeast } from "../support/Log.ts"
+import { tamper } from "../support/Store.ts"
 import { traceCommand } from "../support/TracePartition.ts"
 
 const execution = (id: string) => traceCommand(TENANT, [startExecution(id)])
@@ -109,7 +111,8 @@ describe("records that do not link, written while no sequencer runs", () => {
   )
 })
 
-describe("records that link, written while no sequencer runs", () => {
+describe("records that link", () => {
+  const FORGED = new Set<string>()
   /** Ten events of the sequencer, and two of somebody else. */
   const written = Effect.gen(function* () {
     yield* sequence(10, events(10))
@@ -125,7 +128,10 @@ describe("records that link, written while no sequencer runs", () => {
     return (yield* topicBodies).at(-1)!
   })
   const places = Effect.map(verify(), ({ breaks, notices }) => ({
-    breaks: breaks.map(({ reason, sequence_number }) => [sequence_number, reason]),
+    breaks: breaks.map(({ reason, sequence_number }): readonly [number, string] => [
+      sequence_number,
+      reason
+    ]),
     notices
   }))
   const passedOver = (bodies: ReadonlyArray<string>) =>
@@ -157,6 +163,44 @@ describe("records that link, written while no sequencer runs", () => {
         const genuine = [...bodies, ...bodiesNow.slice(12)]
         assert.deepStrictEqual((yield* project()).bodies, genuine)
         assert.isUndefined((yield* places).notices)
+      })
+    )
+  )
+
+  it.live("are passed over while everything runs, and by a view that is built again", () =>
+    withView((name) =>
+      Effect.gen(function* () {
+        yield* submit(events(2))
+        yield* sequencing(
+          Effect.gen(function* () {
+            yield* readAtLeast("events", 2)
+            for (const count of [2, 4]) {
+              const genuine = (yield* topicEvents)
+                .filter(({ id }) => !FORGED.has(id))
+                .map((event) => JSON.stringify(event))
+              const forged = rewritten(genuine, genuine.length, genuine.length + 1).bodies.at(-1)!
+              FORGED.add((JSON.parse(forged) as AuditEvent).id)
+              yield* append([{ topic: "events", partition: 0, key: TENANT, value: forged }])
+              yield* submit(events(1))
+              yield* readAtLeast("events", count + 2)
+            }
+          })
+        )
+        const genuine = (yield* topicBodies).filter(
+          (body) => !FORGED.has((JSON.parse(body) as AuditEvent).id)
+        )
+        const found: Effect.Success<typeof places> = {
+          breaks: [
+            [3, "duplicate_sequence"],
+            [4, "duplicate_sequence"]
+          ],
+          notices: undefined
+        }
+        assert.deepStrictEqual((yield* project()).bodies, genuine)
+        assert.deepStrictEqual(yield* places, found)
+        yield* tamper(`TRUNCATE TABLE ${name}.events`, `TRUNCATE TABLE ${name}.conflicts`)
+        assert.deepStrictEqual((yield* project()).bodies, genuine)
+        assert.deepStrictEqual(yield* places, found)
       })
     )
   )

@@ -46,8 +46,13 @@ export class Strays {
   replay(key: string, value: Buffer | null): void {
     const [, chain, first] = KEY.exec(key) ?? []
     if (first === undefined) throw new RecordUnreadable("its key names no offset")
-    if (value === null) return
-    this.add({ chain: chain as Chain, first: Number(first), next: readStrays(value).next })
+    const place = { chain: chain as Chain, first: Number(first) }
+    if (value === null) this.#remove(place)
+    else this.add({ ...place, next: readStrays(value).next })
+  }
+
+  #remove({ chain, first }: Pick<StrayRange, "chain" | "first">): void {
+    this.#ranges[chain] = this.#ranges[chain].filter((range) => range.first !== first)
   }
 
   /** How many ranges begin at the offset or before it. */

@@ -15,6 +15,7 @@ import { emptyFilter } from "../../../src/domain/events/EventFilter.ts"
 import type { Command } from "../../../src/domain/records/Command.ts"
 import { toBatch } from "../../../src/domain/records/EventBatch.ts"
 import type { Progress } from "../../../src/domain/records/Progress.ts"
+import { APPLIED_KEY } from "../../../src/domain/records/StateRecords.ts"
 import { currentTime } from "../../../src/domain/Timestamp.ts"
 import type { EventLog } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
@@ -179,6 +180,14 @@ export const rewritten = (bodies: ReadonlyArray<string>, kept: number, length: n
   chain.head = { sequence_number, hash, created_at }
   return chain.extend(length - kept, () => ({ createdAt: created_at, outcome: "success" }))
 }
+
+/** As if a sequencer had written all that `alk.events` holds now. */
+export const allSequenced = Effect.gen(function* () {
+  const applied = (yield* readAll("state")).findLast(({ key }) => String(key) === APPLIED_KEY)
+  const value = { ...JSON.parse(String(applied!.value)), events_next: yield* decidedEnd("events") }
+  const record = { topic: "state", partition: 0, key: APPLIED_KEY } as const
+  yield* append([{ ...record, value: JSON.stringify(value) }])
+})
 
 /** What a running API verifies with. */
 export const layerVerification = layerVerifier.pipe(
