@@ -23,8 +23,8 @@ export class ChainEnds extends Context.Service<
   {
     /**
      * The end of the chain, at least as new as everything committed before the call; undefined if
-     * there is no chain. Records that no sequencer has written are no part of it. Where `alk.state` says more than the topic holds, the topic has lost its
-     * end, and the longer one is expected.
+     * there is no chain. Records that no sequencer has written are no part of it. Where `alk.state`
+     * says more than the topic holds, the topic has lost its end, and the longer one is expected.
      */
     head(key: ChainKey): Effect.Effect<Head | undefined, LogUnavailable>
     /**

@@ -83,6 +83,15 @@ const totalsAfter = ({ totals, writers }: SequencerState, changes: StateChanges)
 const unloggedAfter = (state: SequencerState, changes: StateChanges, ends: LogEnds): number =>
   Math.max(state.tracesUnlogged, unloggedUpTo(changes.traces, firstFact(changes, ends)))
 
+/**
+ * What comes first. A reader of a part of the transaction knows up to which record its heads go, and
+ * before that which records up to there are not the sequencer's.
+ */
+export const progressRecords = (
+  progress: Parameters<typeof appliedRecord>[0],
+  { strays }: LogEnds
+): ReadonlyArray<StateRecord> => [...strays.map(straysRecord), appliedRecord(progress)]
+
 /** The records of `alk.state` that carry these changes. */
 export const stateRecords = (
   state: SequencerState,
@@ -92,11 +101,9 @@ export const stateRecords = (
   const { applied } = changes
   const totals = totalsAfter(state, changes)
   const tracesUnlogged = unloggedAfter(state, changes, ends)
-  // First: a reader of a part of the transaction knows up to which record its heads go.
   const { eventsNext, tracesNext } = ends
   const progress = { ...state, eventsNext, tracesNext, applied, totals, tracesUnlogged }
-  const records = [appliedRecord(progress)]
-  for (const range of ends.strays) records.push(straysRecord(range))
+  const records = [...progressRecords(progress, ends)]
   for (const record of headRecords("events", changes.heads, changes.trees)) records.push(record)
   for (const checkpoint of changes.checkpoints) records.push(checkpointRecord(checkpoint))
   for (const record of headRecords("traces", changes.traces.heads, changes.trees)) {

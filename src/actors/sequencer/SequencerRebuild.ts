@@ -159,11 +159,14 @@ const readBoth = Effect.fnUntraced(function* (restoring: Restoring, isOwn: IsOwn
 })
 
 /**
- * The chains as the topics have them. Where the changelog says how many records a sequencer has
- * written and up to where, and the topics hold as many, only these count. Else everything that links
- * is adopted, unless a part of a chain is missing before it.
+ * The chains as the topics have them. Where the changelog is whole, or says how many records a
+ * sequencer has written and up to where, and the topics hold as many, only these count. Else
+ * everything that links is adopted, unless a part of a chain is missing before it.
  */
-const readTopics = Effect.fnUntraced(function* (restoring: Restoring, { state, totals }: Replay) {
+const readTopics = Effect.fnUntraced(function* (
+  restoring: Restoring,
+  { gathered: { state, totals }, isWhole }: Outdated
+) {
   const { partition } = restoring
   const { strays } = state
   const nexts = { events: state.eventsNext, traces: state.tracesNext }
@@ -175,8 +178,9 @@ const readTopics = Effect.fnUntraced(function* (restoring: Restoring, { state, t
     ))
   const isProven =
     bounded !== undefined
-    && sumOf(bounded.events.walk.heads) === totals?.events
-    && sumOf(bounded.traces.walk.heads) === totals?.facts
+    && (isWhole
+      || (sumOf(bounded.events.walk.heads) === totals?.events
+        && sumOf(bounded.traces.walk.heads) === totals?.facts))
   const read = isProven
     ? bounded
     : yield* readBoth(restoring, (chain, offset) => !strays.has(chain, offset))
@@ -315,29 +319,31 @@ export interface Outdated {
 }
 
 /** Make the changelog again from the topics, `applied` last: it counts only when it is complete. */
-export const rebuild = (restoring: Restoring, { gathered, isWhole, keys }: Outdated) =>
+export const rebuild = (restoring: Restoring, outdated: Outdated) =>
   Effect.gen(function* () {
     const { log, partition, windows } = restoring
+    const { gathered, isWhole, keys } = outdated
     const { state: before } = gathered
     yield* Effect.logWarning("rebuilding the sequencer's state from the topics", { partition })
     const applied = isWhole
       ? before.applied
       : Math.max(before.applied, yield* lastApplied(restoring))
-    const { byId, events, isProven, traces } = yield* readTopics(restoring, gathered)
+    const { byId, events, isProven, traces } = yield* readTopics(restoring, outdated)
     const { checkpoints, naming } = yield* readCheckpoints(restoring)
     const handOvers = yield* readHandOvers(restoring, naming)
     const remembered = yield* readCommands(restoring, byId, applied)
-    const { writers } = remembered
+    const { heads, traceHeads, writers } = isWhole
+      ? before
+      : { heads: events.walk.heads, traceHeads: traces.walk.heads, writers: remembered.writers }
+    const trees = new Map([...events.trees, ...traces.trees, ...(isWhole ? before.trees : [])])
     const [eventsNext, tracesNext] = isProven
       ? [before.eventsNext, before.tracesNext]
       : [events.next, traces.next]
     const adopted = isProven ? before.adopted : (adoptedOf(events, traces) ?? before.adopted)
-    const heads = events.walk.heads
-    const traceHeads = traces.walk.heads
     const state: SequencerState = {
       ...emptyState(partition, log.partitions, windows),
       heads,
-      trees: new Map([...events.trees, ...traces.trees]),
+      trees,
       checkpoints,
       traceHeads,
       dedup: filled(windows.dedup, remembered.dedup),
