@@ -8,6 +8,7 @@ import { assert, describe, it } from "vitest"
 import { advance, stateRecords } from "../../src/actors/sequencer/Changelog.ts"
 import type { StateChanges } from "../../src/actors/sequencer/SequencerDraft.ts"
 import {
+  adoptedRecord,
   emptyState,
   handOverRecord,
   metaRecord,
@@ -261,11 +262,12 @@ const run = (): Outcome => {
   const ends = {
     eventsNext: changes.events.count,
     tracesNext: changes.traces.facts.length,
-    strays: []
+    strays: [{ chain: "events" as const, first: 0, next: 2 }]
   }
   const records = [
     metaRecord(4),
     ownerRecord(crypto.randomUUID()),
+    adoptedRecord({ at: NOW, events_next: 3, traces_next: 0 }),
     ...ofKeyChange(changes),
     ...stateRecords(state, changes, ends)
   ]
