@@ -39,7 +39,10 @@ export interface LogRecord {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: Readonly<Record<string, Buffer>>
-  /** Why this service did not write it; absent where it did, or where that is not checked. */
+  /**
+   * Why this service did not write it, or nobody can read it: then it stands for a whole batch. Absent
+   * where it did, or where that is not checked.
+   */
   readonly refused?: string
 }
 

@@ -18,11 +18,16 @@ import {
 } from "../../domain/backup/BackupManifest.ts"
 import { readSegmentName, type SegmentName, segmentName } from "../../domain/backup/BackupPlan.ts"
 import { type BackupRecord, readSegment } from "../../domain/backup/BackupSegment.ts"
+import { inflateSync } from "../../domain/Inflate.ts"
+import { MESSAGE_BYTES_MAX } from "../../domain/records/Topics.ts"
 
 const SEGMENTS = "segments"
 const KEYS = "keys"
 /** Ends the name of a file that is being written. */
 const PART = ".part"
+
+/** Bytes of a segment's records at most: one is ended by the record that makes it large. */
+const CONTENT_BYTES_MAX = 4 * MESSAGE_BYTES_MAX
 
 /** Nobody but the owner reads a backup: it holds what the log holds. */
 const FILE_MODE = 0o600
@@ -73,6 +78,15 @@ const readChecked = (
   return content
 }
 
+/** The records of a segment's file. Throws BackupUnusable. */
+const contentOf = (file: string, bytes: Buffer): Buffer => {
+  try {
+    return inflateSync("zstd", bytes, CONTENT_BYTES_MAX)
+  } catch (cause) {
+    throw new BackupUnusable(`${file} can't be read: ${(cause as Error).message}`, { cause })
+  }
+}
+
 export class BackupFolder {
   readonly path: string
 
@@ -117,7 +131,7 @@ export class BackupFolder {
   adopt(name: SegmentName): BackupSegment {
     const file = `${SEGMENTS}/${segmentName(name)}`
     const bytes = fs.readFileSync(join(this.path, file))
-    const records = readSegment(zlib.zstdDecompressSync(bytes)).length
+    const records = readSegment(contentOf(file, bytes)).length
     const { from, sha256: digest, to } = name
     return { file, from, to, records, bytes: bytes.length, sha256: digest }
   }
@@ -145,7 +159,7 @@ export class BackupFolder {
 
   /** Throws BackupUnusable or RecordUnreadable. */
   records(segment: BackupSegment): ReadonlyArray<BackupRecord> {
-    return readSegment(zlib.zstdDecompressSync(readChecked(this.path, segment)))
+    return readSegment(contentOf(segment.file, readChecked(this.path, segment)))
   }
 
   /** Throws BackupUnusable unless the file is what was written. */

@@ -3,22 +3,22 @@
  * Every limit holds while the bytes arrive and while they are inflated, so that no client decides
  * how much memory it takes. What the bytes say is none of its business.
  */
-import type { Transform } from "node:stream"
-import { constants, createBrotliDecompress, createGunzip, createZstdDecompress } from "node:zlib"
 import { Effect, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import { type Coding, inflatePieces } from "../../domain/Inflate.ts"
 import { ApiError, refusable } from "./ApiError.ts"
 import { type BodyAccount, CurrentBody } from "./BodyBudget.ts"
 
 /** Milliseconds that a whole body may take to arrive. */
 export const BODY_TIMEOUT_MS = 30_000
-/** Bytes of one piece of inflated output: few pieces for large bodies. */
-const INFLATE_CHUNK_BYTES = 262_144
 /** Bytes of a block that small pieces are copied into. */
 const BLOCK_BYTES = 65_536
-/** log2 of the window that a zstd frame may ask for: 8 MiB, what RFC 8878 asks decoders to take. */
-const ZSTD_WINDOW_LOG_MAX = 23
+/** Bytes that any body may inflate to. */
+const INFLATED_FREELY_BYTES = 1_048_576
+/** Times its size that a body may inflate to beyond that: above what traces of one text reach. */
+const INFLATED_TIMES_MAX = 512
 
+const codings = { gzip: "gzip", "x-gzip": "gzip", zstd: "zstd", br: "br" } as const
 const ACCEPTED_CODINGS = "gzip, zstd, br"
 
 const tooLarge = (limit: number): ApiError =>
@@ -27,15 +27,14 @@ const tooLarge = (limit: number): ApiError =>
     message: `the body is over ${limit} bytes after decompression; send fewer or smaller events`
   })
 
-const inflaters: Readonly<Record<string, () => Transform>> = {
-  gzip: () => createGunzip({ chunkSize: INFLATE_CHUNK_BYTES }),
-  br: () => createBrotliDecompress({ chunkSize: INFLATE_CHUNK_BYTES }),
-  zstd: () =>
-    createZstdDecompress({
-      chunkSize: INFLATE_CHUNK_BYTES,
-      params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX }
-    })
-}
+const inflatesTooMuch = (): ApiError =>
+  new ApiError({
+    code: "payload_too_large",
+    message:
+      `Content-Encoding: the body inflates to over ${INFLATED_TIMES_MAX} times its size; send it `
+      + "without a coding, or in smaller parts",
+    field: "Content-Encoding"
+  })
 
 /**
  * Pieces of a body put together, within its limit and what the account gives. Small pieces are
@@ -45,19 +44,21 @@ const inflaters: Readonly<Record<string, () => Transform>> = {
 class Gathered {
   readonly #account: BodyAccount
   readonly #limit: number
+  readonly #overLimit: () => ApiError
   /** Whole blocks; the newest one has room. */
   readonly #blocks: Array<Buffer> = []
   #room = 0
   #bytes = 0
 
-  constructor(account: BodyAccount, limit: number) {
+  constructor(account: BodyAccount, limit: number, overLimit: () => ApiError) {
     this.#account = account
     this.#limit = limit
+    this.#overLimit = overLimit
   }
 
   /** The refusal if the piece is one too many. */
   add(piece: Uint8Array): ApiError | undefined {
-    if (this.#bytes + piece.length > this.#limit) return tooLarge(this.#limit)
+    if (this.#bytes + piece.length > this.#limit) return this.#overLimit()
     const refusal = this.#account.reserve(piece.length)
     if (refusal !== undefined) return refusal
     this.#bytes += piece.length
@@ -105,45 +106,47 @@ const orRefused = <A>(result: A | ApiError): Effect.Effect<A, ApiError> =>
   result instanceof ApiError ? Effect.fail(result) : Effect.succeed(result)
 
 const inflated = (
-  coding: string,
+  coding: Coding,
   body: Buffer,
   limit: number,
   account: BodyAccount
 ): Effect.Effect<Buffer, ApiError> =>
   Effect.callback((resume) => {
-    const gathered = new Gathered(account, limit)
-    const inflater = inflaters[coding]!()
-    const fail = (refusal: ApiError) => {
-      inflater.destroy()
-      resume(Effect.fail(refusal))
-    }
-    inflater.on("data", (piece: Buffer) => {
-      const refusal = gathered.add(piece)
-      if (refusal !== undefined) fail(refusal)
-    })
-    inflater.on("error", () =>
-      fail(
-        new ApiError({
-          code: "invalid_request",
-          message: `Content-Encoding: the body is not valid ${coding}`,
-          field: "Content-Encoding"
-        })
-      )
+    const times = Math.max(INFLATED_FREELY_BYTES, INFLATED_TIMES_MAX * body.length)
+    const gathered =
+      times < limit
+        ? new Gathered(account, times, inflatesTooMuch)
+        : new Gathered(account, limit, () => tooLarge(limit))
+    const stop = inflatePieces(
+      coding,
+      body,
+      (piece) => {
+        const refusal = gathered.add(piece)
+        if (refusal === undefined) return
+        stop()
+        resume(Effect.fail(refusal))
+      },
+      (failed) => {
+        if (failed !== undefined) return resume(Effect.fail(notInflated(failed.message)))
+        account.giveBack(body.length)
+        resume(orRefused(gathered.whole()))
+      }
     )
-    inflater.once("end", () => {
-      account.giveBack(body.length)
-      resume(orRefused(gathered.whole()))
-    })
-    inflater.end(body)
-    return Effect.sync(() => void inflater.destroy())
+    return Effect.sync(stop)
+  })
+
+const notInflated = (reason: string): ApiError =>
+  new ApiError({
+    code: "invalid_request",
+    message: `Content-Encoding: the body is ${reason}; nothing of it was stored`,
+    field: "Content-Encoding"
   })
 
 /** The coding to undo, or undefined; throws ApiError for any other. */
-const codingOf = (header: string | undefined): string | undefined => {
+const codingOf = (header: string | undefined): Coding | undefined => {
   const coding = header?.trim().toLowerCase()
   if (coding === undefined || coding === "" || coding === "identity") return undefined
-  const known = coding === "x-gzip" ? "gzip" : coding
-  if (Object.hasOwn(inflaters, known)) return known
+  if (Object.hasOwn(codings, coding)) return codings[coding as keyof typeof codings]
   throw new ApiError({
     code: "unsupported_media_type",
     message: `Content-Encoding: one of ${ACCEPTED_CODINGS}, identity is understood`,
@@ -189,7 +192,7 @@ const received = (
   limit: number,
   account: BodyAccount
 ): Effect.Effect<Buffer, ApiError> => {
-  const gathered = new Gathered(account, limit)
+  const gathered = new Gathered(account, limit, () => tooLarge(limit))
   const reading = request.stream.pipe(
     Stream.mapError(() => new ApiError({ code: "invalid_request", message: "the body broke off" })),
     Stream.runForEachArray((pieces) => {

@@ -44,6 +44,7 @@ const checkedBy =
     const topic = topicName(prefix, fetched.topic)
     const before = takenOver.get(placeOf(fetched)) ?? 0
     const check = (record: LogRecord): LogRecord => {
+      if (record.refused !== undefined) return record
       const { headers, key, offset, timestamp, value } = record
       const refused = mac.refusal({ topic, partition, key, value, headers })
       if (refused === undefined || (refused === NO_MAC && offset < before)) return record

@@ -7,9 +7,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
+import fc from "fast-check"
 import { afterAll, beforeAll } from "vitest"
 import { BODY_TIMEOUT_MS, readBody } from "../../../src/http/messages/RequestBody.ts"
-import { READ_KEY, WRITE_KEY } from "../support/Doubles.ts"
+import { runs } from "../../support/Runs.ts"
+import { READ_KEY, settings, WRITE_KEY } from "../support/Doubles.ts"
 import { items } from "../support/Events.ts"
 import { TestApi } from "../support/TestApi.ts"
 
@@ -65,6 +67,76 @@ describe("request bodies", () => {
     const answer = await send(bomb, coding)
     assert.strictEqual(answer.status, 413, answer.text)
     assert.strictEqual(answer.body.code, "payload_too_large")
+  })
+
+  it("keep every record of joined, cut and padded streams, or are refused whole", async () => {
+    const lineOf = (id: string) => `${JSON.stringify({ ...items(1)[0], id })}\n`
+    const tail = fc.oneof(
+      fc.constant(Buffer.alloc(0)),
+      fc.uint8Array({ minLength: 1, maxLength: 20 }).map((junk) => Buffer.from(junk)),
+      fc.integer({ min: 1, max: 20 }).map((zeros) => Buffer.alloc(zeros))
+    )
+    let run = 0
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom("gzip", "br", "zstd"),
+        fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 4 }),
+        fc.option(fc.nat()),
+        tail,
+        async (coding, counts, cut, added) => {
+          run += 1
+          const frames = counts.map((count, frame) => {
+            const lines = Array.from({ length: count }, (_, at) => lineOf(`${run}-${frame}-${at}`))
+            return codings[coding as "gzip"](Buffer.from(lines.join("")))
+          })
+          const end = cut === null ? undefined : cut % frames.at(-1)!.length
+          // The last frame is cut; without any of it, its lines were not sent.
+          const sent = counts.slice(0, end === 0 ? -1 : undefined)
+          const raw = Buffer.concat([
+            ...frames.slice(0, -1),
+            frames.at(-1)!.subarray(0, end),
+            added
+          ])
+          const answer = await api.call(BATCH, {
+            key: WRITE_KEY,
+            raw,
+            headers: { "content-encoding": coding, "content-type": "application/x-ndjson" }
+          })
+          if (answer.status === 200) {
+            const records = sent.reduce((all, count) => all + count, 0)
+            assert.strictEqual(answer.body.accepted, records)
+          } else {
+            assert.strictEqual(answer.status, 400, answer.text)
+            assert.strictEqual(answer.body.field, "Content-Encoding")
+          }
+        }
+      ),
+      { numRuns: runs(500) }
+    )
+  })
+
+  it("may be several frames of zstd, and members of gzip", async () => {
+    const lines = items(3).map((item) => Buffer.from(`${JSON.stringify(item)}\n`))
+    for (const coding of ["gzip", "zstd"] as const) {
+      const answer = await api.call(BATCH, {
+        key: WRITE_KEY,
+        raw: Buffer.concat(lines.map(codings[coding])),
+        headers: { "content-encoding": coding, "content-type": "application/x-ndjson" }
+      })
+      assert.strictEqual(answer.body.accepted, 3, answer.text)
+    }
+  })
+
+  it("inflate to so many times their size at most", async () => {
+    const wide = await TestApi.start({ limits: { ...settings.limits, bodyBytesMax: 16 * LIMIT } })
+    const answer = await wide.call(BATCH, {
+      key: WRITE_KEY,
+      raw: gzipSync(Buffer.alloc(8 * LIMIT, 0x0a)),
+      headers: { "content-encoding": "gzip", "content-type": "application/x-ndjson" }
+    })
+    await wide.stop()
+    assert.strictEqual(answer.status, 413, answer.text)
+    assert.include(answer.body.error, "512 times its size")
   })
 
   it("are refused early by their Content-Length", async () => {

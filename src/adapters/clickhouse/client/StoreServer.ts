@@ -6,9 +6,8 @@
 import { createHash, randomUUID, timingSafeEqual } from "node:crypto"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
-import { promisify } from "node:util"
-import * as zlib from "node:zlib"
 import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
+import { type Coding, InflateFailed, inflate } from "../../../domain/Inflate.ts"
 import {
   type Answer,
   ChdbEngine,
@@ -95,13 +94,8 @@ class Refused extends Error {
   }
 }
 
-type Decode = (body: Buffer, limit: { readonly maxOutputLength: number }) => Promise<Buffer>
-
-const decoders: Record<string, Decode> = {
-  gzip: promisify(zlib.gunzip),
-  zstd: promisify(zlib.zstdDecompress),
-  br: promisify(zlib.brotliDecompress)
-}
+const codings = new Set<string>(["gzip", "zstd", "br"] satisfies ReadonlyArray<Coding>)
+const isCoding = (name: string): name is Coding => codings.has(name)
 
 const tooLarge = () =>
   new Refused(413, 396, "TOO_MANY_BYTES", `More than ${BODY_BYTES_MAX} bytes in one request`)
@@ -117,12 +111,11 @@ const bodyOf = async (request: http.IncomingMessage): Promise<Buffer> => {
   const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
   const encoding = request.headers["content-encoding"] ?? "identity"
   if (encoding === "identity") return body
-  const decode = decoders[encoding]
-  if (decode === undefined) {
+  if (!isCoding(encoding)) {
     throw new Refused(400, 89, "UNKNOWN_COMPRESSION_METHOD", `Content-Encoding ${encoding}`)
   }
-  return decode(body, { maxOutputLength: BODY_BYTES_MAX }).catch((cause: { code?: string }) => {
-    throw cause.code === "ERR_BUFFER_TOO_LARGE"
+  return inflate(encoding, body, BODY_BYTES_MAX).catch((cause: unknown) => {
+    throw cause instanceof InflateFailed && cause.reason === "too_large"
       ? tooLarge()
       : new Refused(400, 354, "ZLIB_INFLATE_FAILED", `The body is no ${encoding}`)
   })

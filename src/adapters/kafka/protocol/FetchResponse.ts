@@ -4,13 +4,14 @@
  * asked for. kafkajs's own decoder makes an object of every header and loses the offsets of empty
  * batches. Source: Kafka's protocol guide, record batch format version 2 (magic 2).
  */
-
-import { promisify } from "node:util"
-import zlib from "node:zlib"
+import { hash } from "node:crypto"
+import { InflateFailed } from "../../../domain/Inflate.ts"
+import { MESSAGE_BYTES_MAX } from "../../../domain/records/Topics.ts"
 import type { LogRecord } from "../../../ports/EventLog.ts"
 import {
   ATTRIBUTES_AT,
   BATCH_HEAD_BYTES,
+  CHECKSUM_AT,
   CODEC_MASK,
   CONTROL_MASK,
   LENGTH_AT,
@@ -18,7 +19,8 @@ import {
   RECORDS_AT,
   TRANSACTIONAL_MASK
 } from "./BatchLayout.ts"
-import { zstdDecompress } from "./Zstd.ts"
+import { crc32c } from "./Crc32c.ts"
+import { decompress } from "./RecordCodecs.ts"
 
 /** What a fetch says of one partition. */
 export interface FetchedPartition {
@@ -33,31 +35,19 @@ export interface FetchedPartition {
   readonly nextOffset: number | undefined
 }
 
-/** The bytes are not what the protocol promises, or use a codec that alk never writes. */
+/** The bytes are not what the protocol promises. */
 export class RecordsUnreadable extends Error {
   override readonly name = "RecordsUnreadable"
 }
 
-const gunzip = promisify(zlib.gunzip)
-/** Batches up to this size are decompressed on the spot: cheaper than a trip to the thread pool. */
-const GUNZIP_INLINE_BYTES_MAX = 16_384
-
-const GZIP = 1
-const ZSTD = 4
-
-/** The records of a batch as they were before compression. */
-export const decompress = (codec: number, bytes: Buffer): Buffer | Promise<Buffer> => {
-  switch (codec) {
-    case 0:
-      return bytes
-    case GZIP:
-      return bytes.length <= GUNZIP_INLINE_BYTES_MAX ? zlib.gunzipSync(bytes) : gunzip(bytes)
-    case ZSTD:
-      return zstdDecompress(bytes)
-    default:
-      throw new RecordsUnreadable(`records compressed with codec ${codec}; alk reads zstd and gzip`)
-  }
-}
+/** Records of one batch at most: twice what alk writes to fill offsets, its largest batches. */
+const BATCH_RECORDS_MAX = 100_000
+/** Bytes of one answer after decompression, from which the rest of it is left to the next fetch. */
+const ANSWER_BYTES_MAX = 8 * MESSAGE_BYTES_MAX
+/** What an object of a record takes besides its bytes. */
+const RECORD_BYTES = 256
+/** Bytes that are kept of a batch that is passed over. */
+const KEPT_BYTES = 1_024
 
 /**
  * Hot path: measured in test/bench/Bench.ts (sequencing, projection). Reads big-endian numbers and
@@ -228,11 +218,63 @@ export const isAbortMarker = (bytes: Buffer): boolean => {
   return key !== null && key.length >= 4 && key.readInt16BE(2) === 0
 }
 
-/** The committed records at or after `from`, and where the answer ends. */
+/** What one answer may still take after decompression. */
+export class AnswerRoom {
+  #left = ANSWER_BYTES_MAX
+
+  get isLeft(): boolean {
+    return this.#left > 0
+  }
+
+  take(bytes: number, records: number): void {
+    this.#left -= bytes + records * RECORD_BYTES
+  }
+}
+
+/** Why the records of a batch can't be taken, whoever asks for them. */
+const reasonOf = (error: unknown): string | undefined =>
+  error instanceof InflateFailed
+  || error instanceof RecordsUnreadable
+  || error instanceof RangeError
+    ? error.message
+    : undefined
+
+/**
+ * In the place of a batch whose records nobody can read: whoever may write to the topic could stop
+ * its readers otherwise. What was written is named by its hash.
+ */
+const passedOver = (batch: Batch, reason: string): LogRecord => ({
+  offset: batch.lastOffset,
+  timestamp: batch.firstTimestamp,
+  key: null,
+  value: Buffer.from(batch.records.subarray(0, KEPT_BYTES)),
+  headers: {},
+  refused:
+    `a batch of ${batch.count} records can't be read: ${reason} (${batch.records.length} bytes with `
+    + `the SHA-256 ${hash("sha256", batch.records, "hex")}, of which ${KEPT_BYTES} are kept)`
+})
+
+const takeBatch = async (
+  batch: Batch,
+  from: number,
+  into: Array<LogRecord>,
+  room: AnswerRoom
+): Promise<void> => {
+  if (batch.count > BATCH_RECORDS_MAX) {
+    throw new RecordsUnreadable(`over ${BATCH_RECORDS_MAX} records`)
+  }
+  const whole = decompress(batch.attributes & CODEC_MASK, batch.records)
+  const records = Buffer.isBuffer(whole) ? whole : await whole
+  room.take(records.length, batch.count)
+  readRecords(batch, records, from, into)
+}
+
+/** The committed records at or after `from`, and where the answer ends, or the room for it. */
 export const readRecordSet = async (
   bytes: Buffer,
   aborted: ReadonlyArray<Aborted>,
-  from: number
+  from: number,
+  room = new AnswerRoom()
 ): Promise<{
   readonly records: ReadonlyArray<LogRecord>
   readonly nextOffset: number | undefined
@@ -241,8 +283,13 @@ export const readRecordSet = async (
   const waiting = [...aborted].sort((left, right) => left.firstOffset - right.firstOffset)
   const aborting = new Set<string>()
   let nextOffset: number | undefined
-  for (let found = nextBatch(bytes, 0); found !== undefined; found = nextBatch(bytes, found.end)) {
-    const { batch } = found
+  let start = 0
+  while (room.isLeft) {
+    const found = nextBatch(bytes, start)
+    if (found === undefined) break
+    const { batch, end } = found
+    const whole = bytes.subarray(start, end)
+    start = end
     nextOffset = batch.lastOffset + 1
     while (waiting.length > 0 && waiting[0]!.firstOffset <= batch.lastOffset) {
       aborting.add(waiting.shift()!.producerId)
@@ -254,16 +301,28 @@ export const readRecordSet = async (
     const isAborted =
       (batch.attributes & TRANSACTIONAL_MASK) !== 0 && aborting.has(batch.producerId)
     if (isAborted || batch.lastOffset < from || batch.count === 0) continue
-    const whole = decompress(batch.attributes & CODEC_MASK, batch.records)
-    readRecords(batch, Buffer.isBuffer(whole) ? whole : await whole, from, records)
+    const before = records.length
+    try {
+      await takeBatch(batch, from, records, room)
+    } catch (error) {
+      const reason = reasonOf(error)
+      // What was damaged on its way is asked for again.
+      if (reason === undefined || !isWhole(whole)) throw error
+      records.length = before
+      records.push(passedOver(batch, reason))
+    }
   }
   return { records, nextOffset }
 }
 
+const isWhole = (batch: Buffer): boolean =>
+  batch.readUInt32BE(CHECKSUM_AT) === crc32c(batch, ATTRIBUTES_AT)
+
 const readPartition = async (
   cursor: Cursor,
   topic: string,
-  fromOf: (topic: string, partition: number) => number
+  fromOf: (topic: string, partition: number) => number,
+  room: AnswerRoom
 ): Promise<FetchedPartition> => {
   const partition = cursor.int32()
   const errorCode = cursor.int16()
@@ -280,7 +339,8 @@ const readPartition = async (
   const length = Math.max(0, cursor.int32())
   const bytes = cursor.bytes.subarray(cursor.at, cursor.at + length)
   cursor.at += length
-  const { nextOffset, records } = await readRecordSet(bytes, aborted, fromOf(topic, partition))
+  const from = fromOf(topic, partition)
+  const { nextOffset, records } = await readRecordSet(bytes, aborted, from, room)
   return { topic, partition, errorCode, writtenEnd, stableEnd, logStart, records, nextOffset }
 }
 
@@ -294,11 +354,12 @@ export const readFetchResponse = async (
   const errorCode = cursor.int16()
   if (errorCode !== 0) throw new RecordsUnreadable(`the broker refused the fetch: ${errorCode}`)
   cursor.at += 4
+  const room = new AnswerRoom()
   const partitions: Array<FetchedPartition> = []
   for (let topics = cursor.int32(); topics > 0; topics--) {
     const topic = cursor.string()
     for (let left = cursor.int32(); left > 0; left--) {
-      partitions.push(await readPartition(cursor, topic, fromOf))
+      partitions.push(await readPartition(cursor, topic, fromOf, room))
     }
   }
   return partitions

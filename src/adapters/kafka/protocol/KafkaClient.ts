@@ -1,5 +1,5 @@
 /**
- * The configured kafkajs client: sockets without Nagle's delay, zstd for reading, its log lines
+ * The configured kafkajs client: sockets without Nagle's delay, bounded codecs, its log lines
  * turned into ours, and the names of Kafka's protocol errors. Knows nothing of topics.
  */
 import { createRequire } from "node:module"
@@ -7,8 +7,9 @@ import net from "node:net"
 import tls from "node:tls"
 import { Kafka, type KafkaConfig, type logCreator, logLevel, type SASLOptions } from "kafkajs"
 import { defined } from "../../../domain/Defined.ts"
+import { CODECS } from "./BatchLayout.ts"
+import { decompress } from "./RecordCodecs.ts"
 import { repairKafkajs } from "./Repairs.ts"
-import { zstdDecompress } from "./Zstd.ts"
 
 const require = createRequire(import.meta.url)
 
@@ -44,15 +45,15 @@ const REQUEST_TIMEOUT_MS = 30_000
 const QUESTION_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 60_000
 
-interface Codecs {
-  readonly CompressionTypes: { readonly ZSTD: number }
+const { CompressionCodecs } = require("kafkajs") as {
   readonly CompressionCodecs: Record<number, () => unknown>
 }
-
-const { CompressionTypes, CompressionCodecs } = require("kafkajs") as Codecs
-CompressionCodecs[CompressionTypes.ZSTD] = () => ({
-  decompress: (buffer: Buffer) => Promise.resolve(zstdDecompress(buffer))
-})
+// kafkajs's own ones have no limit, and none is there for zstd. It compresses nothing here.
+for (const codec of [CODECS.gzip, CODECS.zstd]) {
+  CompressionCodecs[codec] = () => ({
+    decompress: async (bytes: Buffer) => decompress(codec, bytes)
+  })
+}
 
 repairKafkajs()
 

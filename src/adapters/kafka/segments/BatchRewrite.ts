@@ -6,6 +6,7 @@
  * Source: Kafka's protocol guide, record batch format.
  */
 
+import { InflateFailed } from "../../../domain/Inflate.ts"
 import type { RecordFate } from "../../../domain/records/RecordFate.ts"
 import { VARINT_BYTES_MAX, writeVarint } from "../../../domain/records/RecordFormat.ts"
 import type { Compression } from "../../../domain/records/Topics.ts"
@@ -29,12 +30,12 @@ import {
 import { crc32c } from "../protocol/Crc32c.ts"
 import {
   Cursor,
-  decompress,
   FetchedRecord,
   isAbortMarker,
   RecordsUnreadable
 } from "../protocol/FetchResponse.ts"
 import { compressors } from "../protocol/RecordBatch.ts"
+import { decompress } from "../protocol/RecordCodecs.ts"
 
 /** Bytes of the batch that begins with this head. */
 export const batchBytesOf = (head: Buffer): number => BATCH_HEAD_BYTES + head.readInt32BE(LENGTH_AT)
@@ -73,6 +74,16 @@ export const readBatch = (bytes: Buffer): SegmentBatch => {
     count,
     isTransactional: (attributes & TRANSACTIONAL_MASK) !== 0,
     ends: isControl ? ended : undefined
+  }
+}
+
+/** @throws RecordsUnreadable */
+const inflatedOf = async (batch: SegmentBatch): Promise<Buffer> => {
+  try {
+    return await decompress(codecOf(batch), batch.bytes.subarray(RECORDS_AT))
+  } catch (cause) {
+    if (!(cause instanceof InflateFailed)) throw cause
+    throw new RecordsUnreadable(`a record batch that is ${cause.message}`, { cause })
   }
 }
 
@@ -122,7 +133,7 @@ const partsOf = (batch: SegmentBatch, records: Buffer): ReadonlyArray<PlacedPart
 /** The records of a batch; none of one that ends a transaction. @throws RecordsUnreadable */
 export const recordsOf = async (batch: SegmentBatch): Promise<ReadonlyArray<LogRecord>> => {
   if (batch.ends !== undefined || batch.count === 0) return []
-  const records = await decompress(codecOf(batch), batch.bytes.subarray(RECORDS_AT))
+  const records = await inflatedOf(batch)
   return partsOf(batch, records).map(({ record }) => record)
 }
 
@@ -181,7 +192,7 @@ export const rewriteBatch = async (
 ): Promise<RewrittenBatch> => {
   const same = { bytes: batch.bytes, replaced: 0, dropped: 0 }
   if (batch.ends !== undefined || batch.count === 0) return same
-  const records = await decompress(codecOf(batch), batch.bytes.subarray(RECORDS_AT))
+  const records = await inflatedOf(batch)
   const pieces: Array<Buffer> = []
   let replaced = 0
   let dropped = 0

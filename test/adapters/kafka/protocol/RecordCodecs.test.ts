@@ -2,7 +2,10 @@ import { randomBytes } from "node:crypto"
 import zlib from "node:zlib"
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { contentSizeOf, zstdDecompress } from "../../../../src/adapters/kafka/protocol/Zstd.ts"
+import { CODECS } from "../../../../src/adapters/kafka/protocol/BatchLayout.ts"
+import { contentSizeOf, decompress } from "../../../../src/adapters/kafka/protocol/RecordCodecs.ts"
+
+const zstdDecompress = (bytes: Buffer) => decompress(CODECS.zstd, bytes)
 
 const streamed = (content: Buffer): Promise<Buffer> =>
   new Promise((resolve, reject) => {
