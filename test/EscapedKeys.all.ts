@@ -3,6 +3,7 @@
  * (nodejs/node#63785), read off the source; and what reads texts back is asked with an engine that
  * was misled before.
  */
+
 import { spawnSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -18,6 +19,7 @@ import { canonicalize } from "../src/domain/json/CanonicalJson.ts"
 import { type JsonObject, parseJson, parseJsonWith } from "../src/domain/json/Json.ts"
 import { decodeCommand } from "../src/domain/records/CommandBytes.ts"
 import { readRegistryRecord } from "../src/domain/registry/RegistryEntry.ts"
+import { finish } from "../src/domain/Slices.ts"
 import {
   factDetailsHash,
   parseFact,
@@ -170,7 +172,7 @@ describe("an engine that was misled does not change", () => {
   it("a body with trace events, whose name may be written so too", () => {
     const text = '{"\\u0065vents":[{"id":"a"},{"id":"b"}]}'
     JSON.parse(armingFor(text))
-    const { items, kind } = oneOrSeveralEvents(Buffer.from(text))
+    const { items, kind } = finish(oneOrSeveralEvents(Buffer.from(text)))
     assert.deepStrictEqual([kind, items.length], ["several", 2])
   })
 

@@ -26,15 +26,15 @@ export class InflateFailed extends Error {
 const FRAMES_MAX = 4_096
 
 const invalid = (coding: Coding, why: string, cause?: unknown): InflateFailed =>
-  new InflateFailed("invalid", `not valid ${coding}: ${why}`, { cause })
+  new InflateFailed("invalid", `not valid ${coding}${why}`, { cause })
 
 const tooLarge = (bytesMax: number): InflateFailed =>
   new InflateFailed("too_large", `over ${bytesMax} bytes after decompression`)
 
 const failure = (coding: Coding, bytesMax: number, cause: unknown): InflateFailed => {
-  const { code, message } = cause as NodeJS.ErrnoException
+  const { code } = cause as NodeJS.ErrnoException
   if (code === "ERR_BUFFER_TOO_LARGE") return tooLarge(bytesMax)
-  return invalid(coding, code === "Z_BUF_ERROR" ? "it breaks off" : message, cause)
+  return invalid(coding, code === "Z_BUF_ERROR" ? ": it breaks off" : "", cause)
 }
 
 /** What follows the bytes that were read: another frame of them, or nothing. */
@@ -43,11 +43,11 @@ const following = (coding: Coding, bytes: Buffer, read: number, frames: number):
   if (left.length === 0) return left
   if (coding === "zstd" && read > 0) {
     if (frames < FRAMES_MAX) return left
-    throw invalid(coding, `over ${FRAMES_MAX} frames`)
+    throw invalid(coding, `: it has over ${FRAMES_MAX} frames`)
   }
   // gzip may be padded with zeros, as on tapes.
   if (coding === "gzip" && left.every((byte) => byte === 0)) return left.subarray(left.length)
-  throw invalid(coding, "bytes follow its end")
+  throw invalid(coding, ": bytes follow its end")
 }
 
 /** Bytes of the first piece of output; see Node's `chunkSize`. */

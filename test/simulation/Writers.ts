@@ -2,9 +2,11 @@
  * Clients that send events and repeat what they do not know the outcome of, at any process, until
  * each request has a final receipt. What they send can be recognised: by ids, or by a key.
  */
+
 import { Effect } from "effect"
 import { Receipts } from "../../src/actors/follower/Receipts.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
+import { finish } from "../../src/domain/Slices.ts"
 import {
   type IdempotencyKey,
   Ingest,
@@ -149,15 +151,17 @@ export class Writer {
 
   #attempt({ items, key, tenantId, until }: Request) {
     const { chance } = this.#faults
-    const prepared = prepareItems(
-      items.map((value) => ({ value }) as never),
-      {
-        mode: "batch",
-        tenantId,
-        secret: SIMULATION_SECRET,
-        limits: defaultPrepareLimits,
-        idempotency: key
-      }
+    const prepared = finish(
+      prepareItems(
+        items.map((value) => ({ value }) as never),
+        {
+          mode: "batch",
+          tenantId,
+          secret: SIMULATION_SECRET,
+          limits: defaultPrepareLimits,
+          idempotency: key
+        }
+      )
     )
     const body = Buffer.from(JSON.stringify(items))
     const mark =

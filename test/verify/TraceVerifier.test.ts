@@ -2,6 +2,7 @@
  * Verifying one execution: intact traces are valid whatever has been erased, and each way of changing
  * what is stored is found and located, the loss of the last fact too.
  */
+
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { ChainEnds } from "../../src/actors/chainEnds/ChainEnds.ts"
@@ -12,6 +13,7 @@ import { step } from "../../src/actors/sequencer/SequencerStep.ts"
 import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { EMPTY_BATCH } from "../../src/domain/records/EventBatch.ts"
 import { noProgress } from "../../src/domain/records/Progress.ts"
+import { finish } from "../../src/domain/Slices.ts"
 import {
   eraseFact,
   parseFact,
@@ -33,16 +35,18 @@ const limits = { metadataBytesMax: 32_768, payloadBytesMax: 65_536, eventBytesMa
 /** The bodies that the real sequencer makes of operations. */
 const factsOf = (operations: ReadonlyArray<object>): ReadonlyArray<string> => {
   const state = emptyState(0, 1, { dedup: 100, idempotency: 100 })
-  const items = prepareTraces(
-    operations.map((value) => ({ value: value as any })),
-    {
-      target: undefined,
-      tenantId: TENANT,
-      keyId: "key",
-      secret: "s",
-      limits,
-      idempotency: undefined
-    }
+  const items = finish(
+    prepareTraces(
+      operations.map((value) => ({ value: value as any })),
+      {
+        target: undefined,
+        tenantId: TENANT,
+        keyId: "key",
+        secret: "s",
+        limits,
+        idempotency: undefined
+      }
+    )
   )
   assert.deepStrictEqual(items.errors, [])
   // One command for each, so that they take turns as they were given.

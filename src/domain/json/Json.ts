@@ -60,6 +60,40 @@ export const hasEscapedKey = (text: string): boolean => {
   return false
 }
 
+/** What is expected where, or where the text ends. */
+export const expectedAt = (what: string, line?: number, column?: number): string =>
+  line === undefined
+    ? `the text ends where ${what} is expected`
+    : `${what} is expected at line ${line}, column ${column}`
+
+const LINE_FEED = 0x0a
+
+const placeMessage = (text: string, what: string, at: number): string => {
+  if (at >= text.length) return expectedAt(what)
+  let line = 1
+  let start = 0
+  for (let index = 0; index < at; index++) {
+    if (text.charCodeAt(index) !== LINE_FEED) continue
+    line += 1
+    start = index + 1
+  }
+  return expectedAt(what, line, at - start + 1)
+}
+
+/** A text is no JSON. */
+export class JsonSyntaxError extends SyntaxError {
+  /** What is expected. */
+  readonly what: string
+  /** Where, in UTF-16 units; the length of the text where it ends too soon. */
+  readonly at: number
+
+  constructor(text: string, what: string, at: number) {
+    super(placeMessage(text, what, at))
+    this.what = what
+    this.at = Math.min(at, text.length)
+  }
+}
+
 /** What a value is before all of it is read. */
 const UNFINISHED = Symbol("unfinished")
 
@@ -105,7 +139,7 @@ export class JsonReader {
     this.#levelsMax = levelsMax
   }
 
-  /** The value of the text. Throws SyntaxError, which says what is expected where. */
+  /** The value of the text. Throws JsonSyntaxError, which says what is expected where. */
   read(): unknown {
     this.#skipSpace()
     let value = this.#beginValue()
@@ -143,18 +177,13 @@ export class JsonReader {
   }
 
   #expected(what: string, at = this.#at): never {
-    const before = this.#text.slice(0, at)
-    const line = before.split("\n").length
-    const column = at - before.lastIndexOf("\n")
-    throw new SyntaxError(
-      at >= this.#text.length
-        ? `the text ends where ${what} is expected`
-        : `${what} is expected at line ${line}, column ${column}`
-    )
+    throw new JsonSyntaxError(this.#text, what, at)
   }
 
   #skipSpace(): void {
-    while (isSpace(this.#text.charCodeAt(this.#at))) this.#at += 1
+    let at = this.#at
+    while (isSpace(this.#text.charCodeAt(at))) at += 1
+    this.#at = at
   }
 
   /** A scalar or an empty container; UNFINISHED where the first value of a container follows. */

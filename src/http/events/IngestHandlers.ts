@@ -8,15 +8,12 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Receipts } from "../../actors/follower/Receipts.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { verifyReceiptId } from "../../domain/Identifiers.ts"
-import {
-  parseStrict,
-  parseStrictBatch,
-  parseStrictLines,
-  type StrictResult
-} from "../../domain/json/StrictJson.ts"
+import { parseStrictBatch, parseStrictLines } from "../../domain/json/StrictBatch.ts"
+import { parseStrict, type StrictResult } from "../../domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { idAt, idsOf } from "../../domain/records/EventBatch.ts"
 import { type Receipt, toAnswer } from "../../domain/records/Receipt.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { EventLog } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
 import { fastAccept, type RequestForm } from "../../services/ingest/fast/FastAccept.ts"
@@ -43,6 +40,7 @@ import {
 } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { idempotencyMismatch, notApplied } from "../messages/Failure.ts"
+import { inSlices } from "../messages/InSlices.ts"
 import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { type ReceivedBody, readBody } from "../messages/RequestBody.ts"
 import {
@@ -57,11 +55,10 @@ import { CurrentPrincipal } from "../server/Authorization.ts"
 import { ingestAnswered, itemsPrepared } from "../server/Metrics.ts"
 import { Quota } from "../server/Quota.ts"
 
-const batchItems = ({ bytes, mediaType }: ReceivedBody): ReadonlyArray<StrictResult> => {
-  const batch =
-    mediaType === NDJSON_TYPE
-      ? parseStrictLines(bytes, BATCH_ITEMS_MAX)
-      : parseStrictBatch(bytes, "events", BATCH_ITEMS_MAX)
+function* batchItems({ bytes, mediaType }: ReceivedBody): Sliced<ReadonlyArray<StrictResult>> {
+  const batch = yield* mediaType === NDJSON_TYPE
+    ? parseStrictLines(bytes, BATCH_ITEMS_MAX)
+    : parseStrictBatch(bytes, "events", BATCH_ITEMS_MAX)
   if ("problem" in batch) throw unreadable(batch.problem)
   return batch.items
 }
@@ -70,33 +67,39 @@ const formOf = ({ mediaType }: ReceivedBody): RequestForm =>
   mediaType === NDJSON_TYPE ? "lines" : "batch"
 
 /** The one item of a single request; an item that can't be stored refuses the request. */
-const singleItem = ({ bytes }: ReceivedBody): StrictResult => {
+function* singleItem({ bytes }: ReceivedBody): Sliced<ReadonlyArray<StrictResult>> {
+  yield
   const item = parseStrict(bytes)
   if ("problem" in item) throw unreadable(item.problem)
-  return item
+  return [item]
 }
 
 /** Validated items, how many were sent, and how many of them were prepared in WebAssembly. */
 interface ReadItems {
   readonly count: number
   readonly fast: number
-  readonly prepare: () => PreparedItems
+  readonly prepare: () => Sliced<PreparedItems>
+}
+
+function* prepared(items: PreparedItems): Sliced<PreparedItems> {
+  yield
+  return items
 }
 
 /** Read a body: at once on the fast path, else item by item. Throws what refuses the request. */
-const readItems = (
+function* readItems(
   body: ReceivedBody,
   kind: RequestKind,
   options: PrepareItemsOptions,
   isFast: boolean
-): ReadItems => {
+): Sliced<ReadItems> {
   const form = kind.mode === "single" ? "single" : formOf(body)
   const fast = isFast ? fastAccept() : undefined
-  const done = fast && prepareRequest(fast, body.bytes, form, options)
+  const done = fast && (yield* prepareRequest(fast, body.bytes, form, options))
   if (done !== undefined) {
-    return { count: done.count, fast: done.count - done.slow, prepare: () => done.items }
+    return { count: done.count, fast: done.count - done.slow, prepare: () => prepared(done.items) }
   }
-  const items = kind.itemsOf(body)
+  const items = yield* kind.itemsOf(body)
   return { count: items.length, fast: 0, prepare: () => prepareItems(items, options) }
 }
 
@@ -104,13 +107,13 @@ const readItems = (
 interface RequestKind {
   readonly mode: "single" | "batch"
   readonly mediaTypes: ReadonlyArray<string>
-  readonly itemsOf: (body: ReceivedBody) => ReadonlyArray<StrictResult>
+  readonly itemsOf: (body: ReceivedBody) => Sliced<ReadonlyArray<StrictResult>>
 }
 
 const single: RequestKind = {
   mode: "single",
   mediaTypes: [JSON_TYPE],
-  itemsOf: (body) => [singleItem(body)]
+  itemsOf: singleItem
 }
 
 const batch: RequestKind = {
@@ -265,9 +268,9 @@ export const layerIngestHandlers = HttpApiBuilder.group(
       const body = yield* readBody(request, kind.mediaTypes, limits.bodyBytesMax)
       const { mode } = kind
       const options = { mode, tenantId, secret, limits, idempotency: key }
-      const given = yield* refusable(() => readItems(body, kind, options, isFast))
+      const given = yield* inSlices(() => readItems(body, kind, options, isFast))
       yield* quota.admit(tenantId, given.count)
-      const items = given.prepare()
+      const items = yield* inSlices(given.prepare)
       yield* itemsPrepared({ fast: given.fast, slow: given.count - given.fast })
       const [problem] = items.errors
       if (mode === "single" && problem !== undefined) return yield* refusedItem(problem.message)

@@ -138,7 +138,7 @@ const inflated = (
 const notInflated = (reason: string): ApiError =>
   new ApiError({
     code: "invalid_request",
-    message: `Content-Encoding: the body is ${reason}; nothing of it was stored`,
+    message: `Content-Encoding: the body is ${reason}`,
     field: "Content-Encoding"
   })
 

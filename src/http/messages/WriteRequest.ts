@@ -73,10 +73,15 @@ export const idempotencyKey = (
   return { method: request.method, path, key }
 }
 
+const codeOf = ({ code }: JsonProblem) => {
+  if (code === "too_large") return "payload_too_large"
+  return code === "invalid_json" ? code : "invalid_request"
+}
+
 /** A body that can't be read as a whole. */
 export const unreadable = (problem: JsonProblem): ApiError =>
   new ApiError({
-    code: problem.code === "invalid_json" ? "invalid_json" : "invalid_request",
+    code: codeOf(problem),
     message: problem.message,
     ...(problem.path === "" ? {} : { field: problem.path })
   })

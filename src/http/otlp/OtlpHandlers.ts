@@ -10,6 +10,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { parseJson } from "../../domain/json/Json.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
 import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import type { RecordOtlpSpan } from "../../domain/traces/TraceOperation.ts"
 import { COMMIT_TIMEOUT_MS, Ingest } from "../../services/ingest/Ingest.ts"
 import { type Decoded, decodeJson, decodeProtobuf } from "../../services/ingest/otlp/Decode.ts"
@@ -29,6 +30,7 @@ import {
 import { Api } from "../Api.ts"
 import { ApiError, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import { inSlices } from "../messages/InSlices.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { type ReceivedBody, readBody } from "../messages/RequestBody.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
@@ -60,19 +62,19 @@ const encoded = (
     : HttpServerResponse.uint8Array(body, { contentType: encoding, status })
 
 interface Decoders<Type extends DescMessage> {
-  readonly protobuf: (bytes: Uint8Array) => Decoded<Type>
-  readonly json: (bytes: Buffer) => Decoded<Type>
+  readonly protobuf: (bytes: Uint8Array) => Sliced<Decoded<Type>>
+  readonly json: (bytes: Buffer) => Sliced<Decoded<Type>>
 }
 
 const decode = <Type extends DescMessage>(
   { bytes, mediaType }: ReceivedBody,
   { json, protobuf }: Decoders<Type>
-): Effect.Effect<MessageShape<Type>, ApiError> => {
-  const decoded = mediaType === PROTOBUF_TYPE ? protobuf(bytes) : json(bytes)
-  return "problem" in decoded
-    ? Effect.fail(new ApiError(decoded.problem))
-    : Effect.succeed(decoded.request)
-}
+): Effect.Effect<MessageShape<Type>, ApiError> =>
+  inSlices(function* () {
+    const decoded = yield* mediaType === PROTOBUF_TYPE ? protobuf(bytes) : json(bytes)
+    if ("problem" in decoded) throw new ApiError(decoded.problem)
+    return decoded.request
+  })
 
 /** Which spans were refused or cut, and why, as many as an answer names. */
 const describe = (spans: ReadonlyArray<{ readonly message: string }>): string => {
@@ -182,7 +184,7 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
           const received = yield* decode(body, { json: decodeJson, protobuf: decodeProtobuf })
           const spans = countSpans(received)
           yield* quota.admit(tenantId, spans)
-          const prepared = prepareSpans(received, tenantId, limits)
+          const prepared = yield* inSlices(() => prepareSpans(received, tenantId, limits))
           if ("tooLarge" in prepared) {
             return yield* new ApiError({ code: "payload_too_large", message: prepared.tooLarge })
           }

@@ -4,9 +4,10 @@
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { parseJson } from "../../domain/json/Json.ts"
-import { parseStrict, parseStrictBatch, type StrictResult } from "../../domain/json/StrictJson.ts"
+import { hasMember, parseStrictBatch } from "../../domain/json/StrictBatch.ts"
+import { parseStrict, type StrictResult } from "../../domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { markOf } from "../../services/ingest/Ingest.ts"
 import {
   type OperationName,
@@ -18,6 +19,7 @@ import type { TraceWrite } from "../../services/ingest/TraceWrites.ts"
 import { refuseUnknown } from "../contract/Bodies.ts"
 import { type ApiError, refusable, refusedItem } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import { inSlices } from "../messages/InSlices.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { readBody } from "../messages/RequestBody.ts"
 import { idempotencyKey, unreadable } from "../messages/WriteRequest.ts"
@@ -42,21 +44,25 @@ export interface Operations {
   readonly items: ReadonlyArray<StrictResult>
 }
 
-const one = (item: StrictResult): Operations => {
+/** Reads a body. */
+export type OperationsOf = (bytes: Buffer) => Sliced<Operations>
+
+function* one(item: StrictResult): Sliced<Operations> {
+  yield
   if ("problem" in item) throw unreadable(item.problem)
   return { kind: "one", items: [item] }
 }
 
 /** A body that is one operation. */
-export const oneOperation = (bytes: Buffer): Operations => one(parseStrict(bytes))
+export const oneOperation: OperationsOf = (bytes) => one(parseStrict(bytes))
 
 /** A body that may be missing. */
-export const optionalOperation = (bytes: Buffer): Operations =>
+export const optionalOperation: OperationsOf = (bytes) =>
   bytes.length === 0 ? one({ value: {} }) : oneOperation(bytes)
 
 /** `{"<member>": [...]}`. */
-export const severalOperations = (bytes: Buffer, member: string): Operations => {
-  const batch = parseStrictBatch(bytes, member, BATCH_ITEMS_MAX)
+export function* severalOperations(bytes: Buffer, member: string): Sliced<Operations> {
+  const batch = yield* parseStrictBatch(bytes, member, BATCH_ITEMS_MAX)
   if ("problem" in batch) throw unreadable(batch.problem)
   refuseUnknown(batch.beside, [member], "a batch")
   return { kind: "several", items: batch.items }
@@ -64,21 +70,11 @@ export const severalOperations = (bytes: Buffer, member: string): Operations => 
 
 const EVENTS = "events"
 
-const holdsEvents = (bytes: Buffer): boolean => {
-  // Its name may be written with an escape too.
-  if (!bytes.includes(EVENTS) && !bytes.includes("\\")) return false
-  try {
-    const value: unknown = parseJson(bytes.toString())
-    return typeof value === "object" && value !== null && Object.hasOwn(value, EVENTS)
-  } catch {
-    // The strict reader says what is wrong.
-    return false
-  }
-}
-
 /** One trace event, or `{"events": [...]}`. */
-export const oneOrSeveralEvents = (bytes: Buffer): Operations =>
-  holdsEvents(bytes) ? severalOperations(bytes, EVENTS) : oneOperation(bytes)
+export function* oneOrSeveralEvents(bytes: Buffer): Sliced<Operations> {
+  const areSeveral = yield* hasMember(bytes, EVENTS)
+  return yield* areSeveral ? severalOperations(bytes, EVENTS) : oneOperation(bytes)
+}
 
 /** The path as it was asked for, in one spelling: an idempotency key belongs to it. */
 const pathOf = (template: string, id: string | undefined): string =>
@@ -101,7 +97,7 @@ export class TraceRequests extends Context.Service<
     read(
       input: TraceInput,
       target: Target,
-      operationsOf: (bytes: Buffer) => Operations,
+      operationsOf: OperationsOf,
       waits?: boolean
     ): Effect.Effect<ReadWrite, ApiError, CurrentPrincipal>
   }
@@ -117,16 +113,17 @@ export class TraceRequests extends Context.Service<
           const path = pathOf(endpoint.path, target?.id)
           const key = yield* refusable(() => idempotencyKey(request, path))
           const { bytes } = yield* readBody(request, [JSON_TYPE], limits.bodyBytesMax)
-          const { items: given, kind } = yield* refusable(() => operationsOf(bytes))
+          const { items: given, kind } = yield* inSlices(() => operationsOf(bytes))
           yield* quota.admit(tenantId, given.length)
-          const items = prepareTraces(given, {
+          const options = {
             target,
             tenantId,
             keyId,
             secret: Redacted.value(secret),
             limits,
             idempotency: key
-          })
+          }
+          const items = yield* inSlices(() => prepareTraces(given, options))
           const [problem] = items.errors
           if (kind === "one" && problem !== undefined) return yield* refusedItem(problem.message)
           const idempotency = key && {

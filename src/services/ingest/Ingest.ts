@@ -17,6 +17,7 @@ import {
 } from "../../domain/records/Command.ts"
 import { type EventBatch, EventBatchBuilder } from "../../domain/records/EventBatch.ts"
 import type { Receipt } from "../../domain/records/Receipt.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { currentTime, formatMicros } from "../../domain/Timestamp.ts"
 import type { TraceOperation } from "../../domain/traces/TraceOperation.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
@@ -61,18 +62,20 @@ export interface PrepareItemsOptions {
   readonly idempotency: IdempotencyKey | undefined
 }
 
-/** Validate items in order. Never fails: what is wrong with an item is an error of that item. */
+/**
+ * Validate items in order, one a step. Never fails: what is wrong with an item is an error of that item.
+ */
 export const prepareItems = (
   items: ReadonlyArray<StrictResult>,
   options: PrepareItemsOptions
-): PreparedItems => prepareEach(items.entries(), options, currentTime())
+): Sliced<PreparedItems> => prepareEach(items.entries(), options, currentTime())
 
 /** The same for some items of a request, each with its index. */
-export const prepareEach = (
+export function* prepareEach(
   items: Iterable<readonly [number, StrictResult]>,
   { idempotency, limits, mode, secret, tenantId }: PrepareItemsOptions,
   acceptedAt: string
-): PreparedItems => {
+): Sliced<PreparedItems> {
   const events = new EventBatchBuilder()
   const errors: Array<ItemError> = []
   const warnings: Array<ItemWarning> = []
@@ -85,6 +88,7 @@ export const prepareEach = (
     ...keyOption(idempotency)
   }
   for (const [index, item] of items) {
+    yield
     if ("problem" in item) {
       errors.push({ index, code: item.problem.code, message: item.problem.message })
       continue

@@ -12,6 +12,7 @@ import { type Fields, isObject, type JsonObject } from "../../domain/json/Json.t
 import type { StrictResult } from "../../domain/json/StrictJson.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
 import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
 import {
   type PreparedDetails,
@@ -490,10 +491,10 @@ export interface PrepareTracesOptions
 export type PreparedTraces = PreparedItems & { readonly traces: ReadonlyArray<TraceOperation> }
 
 /** Validate operations in order. Never fails: what is wrong with one is an error of that one. */
-export const prepareTraces = (
+export function* prepareTraces(
   items: ReadonlyArray<StrictResult>,
   { idempotency, target, ...common }: PrepareTracesOptions
-): PreparedTraces => {
+): Sliced<PreparedTraces> {
   const traces: Array<TraceOperation> = []
   const errors: Array<ItemError> = []
   const options = {
@@ -503,6 +504,7 @@ export const prepareTraces = (
     ...keyOption(idempotency)
   }
   for (const [index, item] of items.entries()) {
+    yield
     if ("problem" in item) {
       errors.push({ index, code: item.problem.code, message: item.problem.message })
       continue

@@ -2,8 +2,9 @@
  * Microseconds of CPU that accept takes for an event, from the bytes of a batch to a command's
  * events, on the fast path and on the slow one. Batches of 1,000 events.
  */
-import { parseStrictBatch } from "../../../src/domain/json/StrictJson.ts"
+import { parseStrictBatch } from "../../../src/domain/json/StrictBatch.ts"
 import { BATCH_ITEMS_MAX } from "../../../src/domain/records/Command.ts"
+import { finish } from "../../../src/domain/Slices.ts"
 import { FastAccept } from "../../../src/services/ingest/fast/FastAccept.ts"
 import { prepareRequest } from "../../../src/services/ingest/fast/PrepareRequest.ts"
 import { type PrepareItemsOptions, prepareItems } from "../../../src/services/ingest/Ingest.ts"
@@ -51,10 +52,10 @@ const bodies: Readonly<Record<string, Buffer>> = {
 const accept = new FastAccept()
 
 const paths: Readonly<Record<string, (body: Buffer) => unknown>> = {
-  fast: (body) => prepareRequest(accept, body, "batch", options),
+  fast: (body) => finish(prepareRequest(accept, body, "batch", options)),
   slow: (body) => {
-    const batch = parseStrictBatch(body, "events", BATCH_ITEMS_MAX)
-    return "items" in batch && prepareItems(batch.items, options)
+    const batch = finish(parseStrictBatch(body, "events", BATCH_ITEMS_MAX))
+    return "items" in batch && finish(prepareItems(batch.items, options))
   }
 }
 

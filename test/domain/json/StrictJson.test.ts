@@ -4,14 +4,13 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
+import { isExactNumber } from "../../../src/domain/json/JsonBytes.ts"
 import {
-  isExactNumber,
+  ITEM_BYTES_MAX,
+  ITEM_VALUES_MAX,
   NESTING_MAX,
   parseStrict,
-  parseStrictBatch,
-  parseStrictLines,
   problemOf,
-  type StrictBatch,
   type StrictResult
 } from "../../../src/domain/json/StrictJson.ts"
 import { readVectors } from "../../support/Independent.ts"
@@ -33,16 +32,10 @@ const bytesOf = ({ hex, json }: Vector): Buffer =>
   hex === undefined ? Buffer.from(json!) : Buffer.from(hex, "hex")
 
 const parse = (text: string): StrictResult => parseStrict(Buffer.from(text))
-const batch = (text: string): StrictBatch => parseStrictBatch(Buffer.from(text), "events", 3)
 
-const problemIn = (result: StrictResult | StrictBatch) => {
+const problemIn = (result: StrictResult) => {
   assert("problem" in result, JSON.stringify(result))
   return result.problem
-}
-
-const itemsOf = (result: StrictBatch): ReadonlyArray<StrictResult> => {
-  assert("items" in result, JSON.stringify(result))
-  return result.items
 }
 
 const parsesPlainly = (text: string): boolean => {
@@ -148,7 +141,21 @@ describe("parseStrict", () => {
     const close = open === "[" ? "]" : "}"
     const deep = open.repeat(100_000) + "1" + close.repeat(100_000)
     assert.strictEqual(problemIn(parse(deep)).code, "unstorable_value")
-    assert.strictEqual(problemIn(parse(open.repeat(100_000))).code, "invalid_json")
+    assert.strictEqual(problemIn(parse(open.repeat(50_000))).code, "invalid_json")
+  })
+
+  it.each([
+    ["values", `[${"1,".repeat(ITEM_VALUES_MAX - 1)}1]`, `[${"1,".repeat(ITEM_VALUES_MAX)}1]`],
+    ["bytes", `"${"a".repeat(ITEM_BYTES_MAX - 2)}"`, `"${"a".repeat(ITEM_BYTES_MAX - 1)}"`]
+  ])("makes nothing of an item with too many %s", (_, most, tooMany) => {
+    assert.isTrue("value" in parse(most))
+    assert.include(problemIn(parse(tooMany)).message, "65536 values in one item; send less in it")
+    assert.strictEqual(problemIn(parse(tooMany)).code, "unstorable_value")
+  })
+
+  it("does not count the zeros of a number that is too long to be compared", () => {
+    assert.isTrue("value" in parse(`[1.${"0".repeat(1_000)}]`))
+    assert.include(problemIn(parse(`[1.${"0".repeat(2_000)}]`)).message, "no double holds")
   })
 
   it("counts levels from a member of the object: metadata is the first", () => {
@@ -192,121 +199,5 @@ describe("isExactNumber", () => {
       }),
       { numRuns: runs(1_000) }
     )
-  })
-})
-
-describe("parseStrictBatch", () => {
-  it("reads each item as if it stood alone", () => {
-    fc.assert(
-      fc.property(fc.array(jsonText, { minLength: 1, maxLength: 3 }), (texts) => {
-        assert.deepStrictEqual(
-          itemsOf(batch(`{"more":{"events":[1]},"events":[${texts.join(",")}]}`)),
-          texts.map(parse)
-        )
-      }),
-      { numRuns: runs(1_000) }
-    )
-  })
-
-  it("lets the other items through when one can't be stored", () => {
-    const items = itemsOf(
-      batch('{"events":[{"a":1},{"metadata":{"n":1e400,"m":{"":1,"":1}}},{"b":2}]}')
-    )
-    assert.deepStrictEqual(items[0], { value: { a: 1 } })
-    assert.deepStrictEqual(items[2], { value: { b: 2 } })
-    assert.deepInclude(problemIn(items[1]!), { code: "unstorable_value", path: "metadata.n" })
-  })
-
-  it("takes the items from that array only, not from another one beside it", () => {
-    const items = itemsOf(batch('{"a":[1,[2]],"events":[{"n":1e400},5],"z":[3]}'))
-    assert.deepInclude(problemIn(items[0]!), { path: "n" })
-    assert.deepStrictEqual(items.slice(1), [{ value: 5 }])
-  })
-
-  it.each([
-    '{"x":1e400,"events":[{"n":1}]}',
-    '{"events":[{"n":1}],"x":12345678901234567890}',
-    '{"events":[{"n":1}],"x":"\\ud800"}',
-    '{"x":{"y":1,"y":2},"events":[{"n":1}]}',
-    '{"x":1,"x":2,"events":[{"n":1}]}',
-    `{"events":[{"n":1}],"x":${"[".repeat(100)}${"]".repeat(100)}}`
-  ])("takes the items whatever stands beside them, and names it: %s", (text) => {
-    const read = batch(text)
-    assert.deepStrictEqual(itemsOf(read), [{ value: { n: 1 } }])
-    assert.deepStrictEqual("beside" in read && read.beside, ["x"])
-  })
-
-  it("names what stands beside the items where nothing is wrong with it, too", () => {
-    assert.deepStrictEqual(batch('{"a":1,"events":[5],"b":[6]}'), {
-      items: [{ value: 5 }],
-      beside: ["a", "b"]
-    })
-  })
-
-  it("refuses the array that is there twice: either might be meant", () => {
-    for (const text of ['{"events":[1],"events":[2]}', '{"events":1,"events":[2]}']) {
-      assert.deepInclude(problemIn(batch(text)), { code: "invalid_request", path: "events" })
-    }
-  })
-
-  it("lets the other items through when one nests 100,000 levels", () => {
-    const deep = `{"metadata":${"[".repeat(100_000)}${"]".repeat(100_000)}}`
-    const items = itemsOf(batch(`{"events":[${deep},{"a":1}]}`))
-    assert.strictEqual(problemIn(items[0]!).code, "unstorable_value")
-    assert.deepStrictEqual(items[1], { value: { a: 1 } })
-  })
-
-  it.each([
-    ['{"events":[1]', "invalid_json"],
-    ["", "invalid_json"],
-    ['{"events":[{"a":1e400}],}', "invalid_json"],
-    ["[]", "invalid_request"],
-    ["null", "invalid_request"],
-    ["{}", "invalid_request"],
-    ['{"events":{}}', "invalid_request"],
-    ['{"events":{"a":1e400}}', "invalid_request"],
-    ['{"events":null,"a":1e400}', "invalid_request"],
-    ['{"events":[]}', "invalid_request"],
-    ['{"events":[1,2,3,4]}', "invalid_request"],
-    ['{"events":[1,2,3,1e400]}', "invalid_request"],
-    ['{"events":[1],"events":[2]}', "invalid_request"]
-  ])("refuses the whole request: %s", (text, code) => {
-    assert.strictEqual(problemIn(batch(text)).code, code)
-  })
-
-  it("refuses the whole request if any of it is no UTF-8", () => {
-    const body = Buffer.from('{"events":[1,"\xff"]}', "latin1")
-    assert.strictEqual(problemIn(parseStrictBatch(body, "events", 3)).code, "invalid_json")
-  })
-
-  it("says how many items it takes", () => {
-    assert.strictEqual(
-      problemIn(batch('{"events":[1,2,3,4]}')).message,
-      "events: more than 3 items; send 1 to 3"
-    )
-    assert.strictEqual(problemIn(batch('{"events":[]}')).message, "events: no items; send 1 to 3")
-  })
-})
-
-describe("parseStrictLines", () => {
-  const lines = (text: string | Buffer): StrictBatch => parseStrictLines(Buffer.from(text), 3)
-
-  it("reads each line as if it stood alone and skips blank ones", () => {
-    const items = itemsOf(lines('{"a":1}\n\n \t\r\n{"a":1,"a":2}\r\n{"b":'))
-    assert.strictEqual(items.length, 3)
-    assert.deepStrictEqual(items[0], { value: { a: 1 } })
-    assert.deepInclude(problemIn(items[1]!), { code: "unstorable_value", path: "a" })
-    assert.strictEqual(problemIn(items[2]!).code, "invalid_json")
-  })
-
-  it("blames invalid UTF-8 on its line only", () => {
-    const items = itemsOf(lines(Buffer.from([0x31, 0x0a, 0x22, 0xff, 0x22, 0x0a, 0x32, 0x0a])))
-    assert.deepStrictEqual(items[0], { value: 1 })
-    assert.strictEqual(problemIn(items[1]!).code, "invalid_json")
-    assert.deepStrictEqual(items[2], { value: 2 })
-  })
-
-  it.each(["", "\n\n", "1\n2\n3\n4\n"])("refuses none or too many lines: %j", (text) => {
-    assert.strictEqual(problemIn(lines(text)).code, "invalid_request")
   })
 })

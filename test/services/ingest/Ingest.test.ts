@@ -2,6 +2,7 @@
  * What comes of a request, by how long it is waited for and what the sequencer says: the outcomes,
  * their time limits, and that nothing is left waiting.
  */
+
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
@@ -14,6 +15,7 @@ import { verifyReceiptId } from "../../../src/domain/Identifiers.ts"
 import { type Command, hasWaited, isSameBody } from "../../../src/domain/records/Command.ts"
 import { EMPTY_BATCH, eventsOf, idsOf } from "../../../src/domain/records/EventBatch.ts"
 import type { Receipt } from "../../../src/domain/records/Receipt.ts"
+import { finish } from "../../../src/domain/Slices.ts"
 import { CommandLog, CommandLogBusy } from "../../../src/services/commands/CommandLog.ts"
 import {
   COMMIT_TIMEOUT_MS,
@@ -279,7 +281,7 @@ describe("prepareItems", () => {
 
   it("keeps the places of the request in events, errors and warnings", () => {
     const problem = { code: "invalid_json" as const, path: "", message: "no JSON" }
-    const items = prepareItems([{ value }, { problem }, { value: {} }, { value }], options)
+    const items = finish(prepareItems([{ value }, { problem }, { value: {} }, { value }], options))
     assert.deepStrictEqual(
       eventsOf(items.events).map(({ index }) => index),
       [0, 3]
@@ -299,7 +301,10 @@ describe("prepareItems", () => {
 
   it("derives ids from tenant, route, key and place, and from nothing else", () => {
     const ids = (more: object) =>
-      idsOf(prepareItems([{ value }, { value }], { ...options, idempotency: KEY, ...more }).events)
+      idsOf(
+        finish(prepareItems([{ value }, { value }], { ...options, idempotency: KEY, ...more }))
+          .events
+      )
     const first = ids({})
     assert.deepStrictEqual(ids({}), first)
     assert.strictEqual(new Set(first).size, 2)

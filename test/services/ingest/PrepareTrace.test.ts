@@ -2,11 +2,13 @@
  * From a request on a trace to an operation: what is refused, with which code and field, what is
  * filled in, which ids are made of what, and that what is made equals a naive definition of it.
  */
+
 import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import jcs from "canonicalize"
 import fc from "fast-check"
 import { parseStrict } from "../../../src/domain/json/StrictJson.ts"
+import { finish } from "../../../src/domain/Slices.ts"
 import { wholeValue } from "../../../src/domain/traces/Payload.ts"
 import { SPAN_TYPE_LENGTH_MAX } from "../../../src/domain/traces/TraceFact.ts"
 import { decodeOperation, encodeOperation } from "../../../src/domain/traces/TraceOperation.ts"
@@ -523,11 +525,13 @@ describe("laws", () => {
         const read = parseStrict(Buffer.from(template(text)))
         if ("problem" in read) return
         const items = (read.value as any).items.map((value: unknown) => ({ value }))
-        const { errors, traces } = prepareTraces(items, {
-          ...options,
-          target: undefined,
-          idempotency: undefined
-        })
+        const { errors, traces } = finish(
+          prepareTraces(items, {
+            ...options,
+            target: undefined,
+            idempotency: undefined
+          })
+        )
         assert.strictEqual(traces.length + errors.length, items.length)
         for (const operation of traces) {
           const line = encodeOperation(operation)

@@ -8,6 +8,7 @@ import { derivedText } from "../../../domain/Identifiers.ts"
 import { parseStrict, type StrictResult } from "../../../domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX, dedupStart } from "../../../domain/records/Command.ts"
 import { mergeBatches } from "../../../domain/records/EventBatch.ts"
+import type { Sliced } from "../../../domain/Slices.ts"
 import { currentTime } from "../../../domain/Timestamp.ts"
 import { keyOption, type PreparedItems, type PrepareItemsOptions, prepareEach } from "../Ingest.ts"
 import { idParts } from "../Prepare.ts"
@@ -31,12 +32,13 @@ const derivedStart = ({ idempotency, tenantId }: PrepareItemsOptions): string | 
 }
 
 /** The items that are left, read; undefined if one of them is no JSON, so that no item counts. */
-const readRest = (
+function* readRest(
   rest: ReadonlyArray<RestItem>,
   form: RequestForm
-): ReadonlyArray<readonly [number, StrictResult]> | undefined => {
+): Sliced<ReadonlyArray<readonly [number, StrictResult]> | undefined> {
   const read: Array<readonly [number, StrictResult]> = []
   for (const { bytes, index } of rest) {
+    yield
     const item = parseStrict(bytes)
     if (form !== "lines" && "problem" in item && item.problem.code === "invalid_json") {
       return undefined
@@ -50,12 +52,12 @@ const readRest = (
  * Read and validate a request. Undefined if it has to be read as a whole: it is not JSON, not of
  * the plain form, too large or has too many items.
  */
-export const prepareRequest = (
+export function* prepareRequest(
   accept: FastAccept,
   body: Buffer,
   form: RequestForm,
   options: PrepareItemsOptions
-): PreparedRequest | undefined => {
+): Sliced<PreparedRequest | undefined> {
   if (!isUtf8(body)) return undefined
   const acceptedAt = currentTime()
   const { limits, secret, tenantId } = options
@@ -68,9 +70,9 @@ export const prepareRequest = (
     derivedStart: derivedStart(options)
   })
   if (result === undefined) return undefined
-  const rest = readRest(result.rest, form)
+  const rest = yield* readRest(result.rest, form)
   if (rest === undefined) return undefined
-  const { errors, events, warnings } = prepareEach(rest, options, acceptedAt)
+  const { errors, events, warnings } = yield* prepareEach(rest, options, acceptedAt)
   return {
     count: result.count,
     slow: rest.length,

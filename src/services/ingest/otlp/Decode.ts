@@ -5,15 +5,18 @@
  */
 import { isUtf8 } from "node:buffer"
 import {
+  type DescField,
   type DescMessage,
   fromBinary,
   fromJson,
   type JsonValue,
-  type MessageShape
+  type MessageShape,
+  ScalarType
 } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
-import { parseJson, parseJsonWith } from "../../../domain/json/Json.ts"
-import { problemOf } from "../../../domain/json/StrictJson.ts"
+import { JsonReader, JsonSyntaxError, parseJson, parseJsonWith } from "../../../domain/json/Json.ts"
+import { JsonCursor, NotJson, type ValueWalk } from "../../../domain/json/JsonBytes.ts"
+import type { Sliced } from "../../../domain/Slices.ts"
 import { ExportTraceServiceRequestSchema } from "./gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 
 /**
@@ -21,6 +24,22 @@ import { ExportTraceServiceRequestSchema } from "./gen/opentelemetry/proto/colle
  * wire and a hundred times that in memory.
  */
 export const MESSAGES_MAX = 1_000_000
+/** Resources, scopes, and spans or what a scope has instead: each is read by itself. */
+const PARTS_MAX = 65_536
+/** Messages in one span, or in what is beside the spans of a scope or resource. */
+export const PIECE_MESSAGES_MAX = 40_000
+/** Fields in the same, and values in JSON, whether they are known or not. */
+const PIECE_VALUES_MAX = 2 * PIECE_MESSAGES_MAX
+/** Values that are parsed and decoded in one step. */
+const SMALL_VALUES = 1_000
+/** Members of one object in JSON: no message has as many as a hundred. */
+const MEMBERS_MAX = 1_000
+/** Levels of lists that are read element by element: resources, their scopes, and their spans. */
+const SPLIT_LEVELS = 3
+/** Characters of a 64-bit integer at most, with room for zeros in front. */
+const INTEGER_LENGTH_MAX = 64
+/** Characters of a value of bytes in base64 at most: far more than is stored of one. */
+const BYTES_LENGTH_MAX = 4 * 1_048_576
 /** Numbers in lists that count as one message: each may take 32 bytes of memory, and one sent. */
 const SCALARS_PER_MESSAGE = 4
 /** Messages inside each other: more than an attribute needs that nests as deep as can be stored. */
@@ -47,10 +66,47 @@ const reasonOf = (error: unknown): string =>
 /** Thrown and caught in this file only. */
 class TooMany extends Error {}
 class TooDeep extends Error {}
-
+class KeyTwice extends Error {
+  override readonly message = "a key is given more than once in its object; send it once"
+}
 /** Counts messages, and refuses more than fit in memory. */
 class Census {
   #messages = 0
+  #parts = 0
+
+  /** A resource, a scope, or a span and the like. */
+  addPart(): void {
+    this.#parts += 1
+    if (this.#parts > PARTS_MAX) {
+      throw new TooMany(`more than ${PARTS_MAX} resources, scopes and spans; send less at once`)
+    }
+  }
+
+  add(messages: number): void {
+    this.#messages += messages
+    if (this.#messages > MESSAGES_MAX) {
+      throw new TooMany(`the request holds more than ${MESSAGES_MAX} messages; send less at once`)
+    }
+  }
+}
+
+const tooManyMembers = (): TooMany =>
+  new TooMany(`an object has more than ${MEMBERS_MAX} members; send OTLP as it is defined`)
+
+const tooManyValues = (): TooMany =>
+  new TooMany(
+    `a span, resource or the like holds more than ${PIECE_VALUES_MAX} values; send less in it`
+  )
+
+/** Counts what is read in one step, and refuses what would take long. */
+class Piece {
+  readonly #census: Census
+  #messages = 0
+  #fields = 0
+
+  constructor(census: Census) {
+    this.#census = census
+  }
 
   add(level: number): void {
     this.#count(1)
@@ -62,9 +118,26 @@ class Census {
     this.#count(count / SCALARS_PER_MESSAGE)
   }
 
+  addField(): void {
+    this.addValues(1)
+  }
+
+  /** Fields, or values in JSON. */
+  addValues(count: number): void {
+    this.#fields += count
+    if (this.#fields > PIECE_VALUES_MAX) {
+      throw tooManyValues()
+    }
+  }
+
   #count(messages: number): void {
+    this.#census.add(messages)
     this.#messages += messages
-    if (this.#messages > MESSAGES_MAX) throw new TooMany()
+    if (this.#messages > PIECE_MESSAGES_MAX) {
+      throw new TooMany(
+        `a span, resource or the like holds more than ${PIECE_MESSAGES_MAX} messages; send less in it`
+      )
+    }
   }
 }
 
@@ -90,53 +163,117 @@ const largeFieldsOf = (type: DescMessage): LargeFields => {
   return fields
 }
 
-/** Walk over the bytes without making anything of them. */
+/** Walk over the bytes up to `end` without making anything of them. */
 const survey = (
   reader: BinaryReader,
   end: number,
   type: DescMessage,
-  census: Census,
+  piece: Piece,
   level: number
 ): void => {
-  census.add(level)
+  piece.add(level)
   const { lists, messages } = largeFieldsOf(type)
   while (reader.pos < end) {
     const [number, wireType] = reader.tag()
+    piece.addField()
     const message = wireType === WireType.LengthDelimited ? messages.get(number) : undefined
     if (message === undefined) {
       const start = reader.pos
       reader.skip(wireType, number)
       // A packed list has a byte for each element at least.
-      if (lists.has(number)) census.addScalars(reader.pos - start)
+      if (lists.has(number)) piece.addScalars(reader.pos - start)
     } else {
-      const length = reader.uint32()
-      survey(reader, reader.pos + length, message, census, level + 1)
+      survey(reader, endOf(reader, end), message, piece, level + 1)
     }
   }
 }
 
+/** Where the message ends whose length is next. */
+const endOf = (reader: BinaryReader, end: number): number => {
+  const length = reader.uint32()
+  if (reader.pos + length > end) throw new RangeError("premature EOF")
+  return reader.pos + length
+}
+
 const outOfBounds = (error: unknown): Undecodable | undefined => {
-  if (error instanceof TooMany) {
-    return refuse(
-      "payload_too_large",
-      `the request holds more than ${MESSAGES_MAX} messages; send less at once`
-    )
-  }
+  if (error instanceof TooMany) return refuse("payload_too_large", error.message)
   return error instanceof TooDeep
     ? refuse("invalid_request", `a value nests deeper than ${MESSAGE_LEVELS_MAX} messages`)
     : undefined
 }
 
-/** Read `application/x-protobuf`. Unknown fields are ignored. */
-const fromProtobuf = <Type extends DescMessage>(type: Type, bytes: Uint8Array): Decoded<Type> => {
-  try {
-    survey(new BinaryReader(bytes), bytes.length, type, new Census(), 0)
-    return {
-      request: fromBinary(type, bytes, {
-        readUnknownFields: false,
-        recursionLimit: 2 * MESSAGE_LEVELS_MAX
-      })
+type ListField = DescField & { readonly message: DescMessage }
+
+const splits = new Map<DescMessage, ListField | undefined>()
+
+/** The list that is read element by element, of a message at this level. */
+const splitOf = (type: DescMessage, level: number): ListField | undefined => {
+  if (level >= SPLIT_LEVELS) return undefined
+  if (!splits.has(type)) {
+    const isList = (field: DescField): field is ListField =>
+      field.fieldKind === "list" && field.message !== undefined
+    splits.set(type, type.fields.find(isList))
+  }
+  return splits.get(type)
+}
+
+const setList = (message: object, field: DescField, elements: ReadonlyArray<unknown>): void => {
+  ;(message as Record<string, unknown>)[field.localName] = elements
+}
+
+/** The message up to `end`: its list element by element, the rest of it at once. */
+function* readBinary<Type extends DescMessage>(
+  reader: BinaryReader,
+  bytes: Uint8Array,
+  end: number,
+  type: Type,
+  census: Census,
+  level: number
+): Sliced<MessageShape<Type>> {
+  const start = reader.pos
+  const piece = new Piece(census)
+  const list = splitOf(type, level)
+  if (list === undefined) {
+    yield
+    census.addPart()
+    survey(reader, end, type, piece, level)
+    return fromBinary(type, bytes.subarray(start, end), binaryOptions)
+  }
+  yield
+  census.addPart()
+  piece.add(level)
+  const elements: Array<unknown> = []
+  const rest: Array<Uint8Array> = []
+  const { messages } = largeFieldsOf(type)
+  while (reader.pos < end) {
+    const from = reader.pos
+    const [number, wireType] = reader.tag()
+    const message = wireType === WireType.LengthDelimited ? messages.get(number) : undefined
+    if (message !== undefined && number === list.number) {
+      const stop = endOf(reader, end)
+      elements.push(yield* readBinary(reader, bytes, stop, message, census, level + 1))
+      continue
     }
+    piece.addField()
+    if (message === undefined) reader.skip(wireType, number)
+    else survey(reader, endOf(reader, end), message, piece, level + 1)
+    rest.push(bytes.subarray(from, reader.pos))
+  }
+  const read = fromBinary(type, Buffer.concat(rest), binaryOptions)
+  setList(read, list, elements)
+  return read
+}
+
+const binaryOptions = { readUnknownFields: false, recursionLimit: 2 * MESSAGE_LEVELS_MAX }
+
+/** Read `application/x-protobuf`. Unknown fields are ignored. */
+function* fromProtobuf<Type extends DescMessage>(
+  type: Type,
+  bytes: Uint8Array
+): Sliced<Decoded<Type>> {
+  try {
+    const reader = new BinaryReader(bytes)
+    return { request: yield* readBinary(reader, bytes, bytes.length, type, new Census(), 0) }
   } catch (error) {
     // The library throws plain errors for every kind of unreadable bytes.
     return (
@@ -159,28 +296,6 @@ const exactNumber = (source: string): number | string => {
 const parseExact = (text: string): unknown =>
   LONG_INTEGER.test(text) ? parseJsonWith(text, exactNumber) : parseJson(text)
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COLON = 0x3a
-
-/** Members that all objects of a valid JSON text have together, keys that are given twice included. */
-const membersIn = (bytes: Uint8Array): number => {
-  let members = 0
-  let inString = false
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at]
-    if (inString) {
-      if (byte === BACKSLASH) at += 1
-      else if (byte === QUOTE) inString = false
-    } else if (byte === QUOTE) {
-      inString = true
-    } else if (byte === COLON) {
-      members += 1
-    }
-  }
-  return members
-}
-
 /** The fields that OTLP writes in hex where the JSON mapping of protobuf has base64. */
 const hexFields: ReadonlySet<string> = new Set(
   ["traceId", "spanId", "parentSpanId"].flatMap((name) => [
@@ -188,38 +303,189 @@ const hexFields: ReadonlySet<string> = new Set(
     name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   ])
 )
+/** Characters that the text of a field may have, by the field's type. */
+const lengthsByType: ReadonlyMap<ScalarType, number> = new Map([
+  [ScalarType.INT64, INTEGER_LENGTH_MAX],
+  [ScalarType.UINT64, INTEGER_LENGTH_MAX],
+  [ScalarType.FIXED64, INTEGER_LENGTH_MAX],
+  [ScalarType.SFIXED64, INTEGER_LENGTH_MAX],
+  [ScalarType.SINT64, INTEGER_LENGTH_MAX],
+  [ScalarType.BYTES, BYTES_LENGTH_MAX]
+])
+
+type Lengths = Map<string, number>
+
+/** By the names of the fields of a message and of what it holds. */
+const addLengths = (type: DescMessage, lengths: Lengths, seen: Set<DescMessage>): void => {
+  if (seen.has(type)) return
+  seen.add(type)
+  for (const { jsonName, message, name, scalar } of type.fields) {
+    if (message !== undefined) addLengths(message, lengths, seen)
+    const most = scalar === undefined ? undefined : lengthsByType.get(scalar)
+    if (most !== undefined) lengths.set(jsonName, most).set(name, most)
+  }
+}
+
+const lengthsOfTypes = new Map<DescMessage, Lengths>()
+
+const lengthsOf = (type: DescMessage): Lengths => {
+  const known = lengthsOfTypes.get(type)
+  if (known !== undefined) return known
+  const lengths: Lengths = new Map()
+  addLengths(type, lengths, new Set())
+  lengthsOfTypes.set(type, lengths)
+  return lengths
+}
+
 const HEX = /^(?:[\da-fA-F]{2})*$/
 
 /** What is no hex is no id: empty, so that the span is refused and not the request. */
 const toBase64 = (hex: string): string =>
   HEX.test(hex) ? Buffer.from(hex, "hex").toString("base64") : ""
 
-/** Turn hex ids into base64, in place; how many members there are. */
-const readIds = (value: object, census: Census, level: number): number => {
-  if (level > JSON_LEVELS_MAX) throw new TooDeep()
-  let members = 0
-  if (Array.isArray(value)) {
-    for (const element of value as ReadonlyArray<unknown>) {
+/** Turns hex ids into base64, in place, and counts. */
+class IdReader {
+  readonly #piece: Piece
+  readonly #lengths: Lengths
+
+  constructor(piece: Piece, lengths: Lengths) {
+    this.#piece = piece
+    this.#lengths = lengths
+  }
+
+  /** A large number takes a time to read that the square of its digits decides. */
+  #check(text: string, key: string): void {
+    const most = this.#lengths.get(key)
+    if (most !== undefined && text.length > most) {
+      throw new Error(`${key}: over ${most} characters; no such number, or too many bytes`)
+    }
+  }
+
+  /** How many members there are. `key`: whose value this is. */
+  read(value: object, key: string): number {
+    return Array.isArray(value) ? this.#list(value, key) : this.#object(value)
+  }
+
+  #list(list: ReadonlyArray<unknown>, key: string): number {
+    let members = 0
+    for (const element of list) {
       if (typeof element === "object" && element !== null) {
-        members += readIds(element, census, level + 1)
+        members += this.read(element, key)
       } else {
-        census.addScalars(1)
+        this.#piece.addScalars(1)
+        if (typeof element === "string") this.#check(element, key)
       }
     }
     return members
   }
-  census.add(0)
-  const object = value as Record<string, unknown>
-  for (const key of Object.keys(object)) {
-    members += 1
-    const member = object[key]
-    if (typeof member === "object" && member !== null) {
-      members += readIds(member, census, level + 1)
-    } else if (typeof member === "string" && hexFields.has(key)) {
-      object[key] = toBase64(member)
+
+  #object(value: object): number {
+    this.#piece.add(0)
+    const object = value as Record<string, unknown>
+    let members = 0
+    const keys = Object.keys(object)
+    if (keys.length > MEMBERS_MAX) throw tooManyMembers()
+    for (const key of keys) {
+      members += 1
+      const member = object[key]
+      if (typeof member === "object" && member !== null) members += this.read(member, key)
+      else if (typeof member !== "string") continue
+      else if (hexFields.has(key)) object[key] = toBase64(member)
+      else this.#check(member, key)
+    }
+    return members
+  }
+}
+
+/** The message of a text that was walked over. `parts` are those values of it that may be no JSON. */
+function* readText<Type extends DescMessage>(
+  type: Type,
+  text: string,
+  walk: Pick<ValueWalk, "levels" | "members" | "values">,
+  piece: Piece,
+  parts: () => void
+): Sliced<MessageShape<Type>> {
+  if (walk.levels > JSON_LEVELS_MAX) throw new TooDeep()
+  piece.addValues(walk.values)
+  let value: unknown
+  try {
+    value = parseExact(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) parts()
+    throw error
+  }
+  const ids = new IdReader(piece, lengthsOf(type))
+  const members = typeof value === "object" && value !== null ? ids.read(value, "") : 0
+  if (members !== walk.members) throw new KeyTwice()
+  if (walk.values > SMALL_VALUES) yield
+  return fromJson(type, value as JsonValue, jsonOptions)
+}
+
+const jsonOptions = { ignoreUnknownFields: true, recursionLimit: 2 * MESSAGE_LEVELS_MAX }
+
+/** Throws NotJson for a value that is none. */
+const checkSyntax = (cursor: JsonCursor, walk: ValueWalk): void => {
+  const text = cursor.textOf(walk)
+  try {
+    new JsonReader(text).read()
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error
+    cursor.expected(error.what, walk.start + Buffer.byteLength(text.slice(0, error.at)))
+  }
+}
+
+/** The value that is next, which does not end too soon. @throws NotJson */
+const wholeValue = (cursor: JsonCursor): ValueWalk => {
+  const walk = cursor.value(PIECE_VALUES_MAX)
+  if (walk.levels > JSON_LEVELS_MAX) throw new TooDeep()
+  if (walk.isTooMuch) throw tooManyValues()
+  if (!walk.isWhole) checkSyntax(cursor, walk)
+  return walk
+}
+
+/** The message that is next: its list element by element, the rest of it at once. */
+function* readJson<Type extends DescMessage>(
+  cursor: JsonCursor,
+  type: Type,
+  census: Census,
+  level: number
+): Sliced<MessageShape<Type>> {
+  const piece = new Piece(census)
+  const list = splitOf(type, level)
+  yield
+  census.addPart()
+  if (list === undefined || !cursor.isAtObject) {
+    const walk = wholeValue(cursor)
+    return yield* readText(type, cursor.textOf(walk), walk, piece, () => checkSyntax(cursor, walk))
+  }
+  const walks: Array<ValueWalk> = []
+  const rest: Array<string> = []
+  let elements: Array<unknown> | undefined
+  for (const key of cursor.members()) {
+    if (cursor.isAtArray && (key === list.jsonName || key === list.name)) {
+      if (elements !== undefined) throw new KeyTwice()
+      elements = []
+      for (const _ of cursor.elements()) {
+        elements.push(yield* readJson(cursor, list.message, census, level + 1))
+      }
+    } else {
+      const walk = wholeValue(cursor)
+      if (walks.push(walk) > MEMBERS_MAX) throw tooManyMembers()
+      piece.addField()
+      rest.push(`${JSON.stringify(key)}:${cursor.textOf(walk)}`)
     }
   }
-  return members
+  const sum = (of: (walk: ValueWalk) => number) => walks.reduce((all, walk) => all + of(walk), 0)
+  const outer = {
+    levels: Math.max(0, ...walks.map(({ levels }) => levels)),
+    members: sum(({ members }) => members + 1),
+    values: sum(({ values }) => values + 1)
+  }
+  const read = yield* readText(type, `{${rest.join(",")}}`, outer, piece, () => {
+    for (const walk of walks) checkSyntax(cursor, walk)
+  })
+  if (elements !== undefined) setList(read, list, elements)
+  return read
 }
 
 /**
@@ -227,29 +493,16 @@ const readIds = (value: object, census: Census, level: number): number => {
  * fields ignored. Enums may be numbers, as OTLP has them, or names; 64-bit integers strings or
  * numbers, and neither is rounded. A key that is given twice is refused.
  */
-const fromText = <Type extends DescMessage>(type: Type, bytes: Buffer): Decoded<Type> => {
+function* fromText<Type extends DescMessage>(type: Type, bytes: Buffer): Sliced<Decoded<Type>> {
   if (!isUtf8(bytes)) return refuse("invalid_json", "not valid UTF-8; send the text as UTF-8")
-  const text = bytes.toString()
-  let value: unknown
   try {
-    value = parseExact(text)
-  } catch {
-    // The scanner finds the same mistake and says where it is.
-    return refuse("invalid_json", problemOf(text)?.message ?? "not valid JSON")
-  }
-  try {
-    const members =
-      typeof value === "object" && value !== null ? readIds(value, new Census(), 1) : 0
-    if (members !== membersIn(bytes)) {
-      return refuse("invalid_json", "a key is given more than once in its object; send it once")
-    }
-    return {
-      request: fromJson(type, value as JsonValue, {
-        ignoreUnknownFields: true,
-        recursionLimit: 2 * MESSAGE_LEVELS_MAX
-      })
-    }
+    const cursor = new JsonCursor(bytes)
+    const request = yield* readJson(cursor, type, new Census(), 0)
+    cursor.end()
+    return { request }
   } catch (error) {
+    if (error instanceof NotJson) return refuse("invalid_json", `not valid JSON: ${error.message}`)
+    if (error instanceof KeyTwice) return refuse("invalid_json", error.message)
     // As above: the library's errors are of no class of their own.
     return (
       outOfBounds(error)

@@ -9,6 +9,7 @@ import { isText, METADATA_BYTES_MAX } from "../../../domain/events/AuditEvent.ts
 import { derivedUuid, sha256Hex } from "../../../domain/Identifiers.ts"
 import { canonicalize, flat, quote } from "../../../domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
+import type { Sliced } from "../../../domain/Slices.ts"
 import { formatMicros, YEAR_MAX } from "../../../domain/Timestamp.ts"
 import { hintsOf, namedHints } from "../../../domain/traces/GraphHints.ts"
 import type { FactDetails, PreparedDetails } from "../../../domain/traces/TraceFact.ts"
@@ -765,14 +766,14 @@ class Prepared {
 }
 
 /**
- * Prepare every span of an export. `tooLarge` says what to send less of, and then nothing of the
+ * Prepare every span of an export, one a step. `tooLarge` says what to send less of, and then nothing of the
  * export may be stored; everything else that is wrong is wrong with single spans.
  */
-export const prepareSpans = (
+export function* prepareSpans(
   request: ExportTraceServiceRequest,
   tenantId: string,
   limits: SpanLimits = defaultSpanLimits
-): PreparedSpans | ExportTooLarge => {
+): Sliced<PreparedSpans | ExportTooLarge> {
   const spans = countSpans(request)
   if (spans > SPANS_MAX) return { tooLarge: `${spans} spans; send at most ${SPANS_MAX} at once` }
   const prepared = new Prepared()
@@ -782,8 +783,10 @@ export const prepareSpans = (
     for (const scopeSpans of resourceSpans.scopeSpans) {
       const ofOrigin = new LeftOut()
       const origin = originOf(resourceSpans, scopeSpans, ofOrigin)
+      yield
       prepared.addLeftOut(`resource number ${at + 1} of the request`, ofOrigin.parts)
       for (const span of scopeSpans.spans) {
+        yield
         const options = { index, origin, tenantId, limits, introduced }
         prepared.add(span, labelOf(span, index), options)
         if (prepared.commands.characters > REQUEST_CHARACTERS_MAX) {

@@ -114,7 +114,7 @@ const answerOf = (sets: ReadonlyArray<Buffer>): Buffer => {
     bytes.writeInt32BE(value)
     return bytes
   }
-  const parts = [int32(0), int16(0), int32(0), int32(1), int16(1), Buffer.from("t")]
+  const parts: Array<Buffer> = [int32(0), int16(0), int32(0), int32(1), int16(1), Buffer.from("t")]
   parts.push(int32(sets.length))
   for (const [partition, set] of sets.entries()) {
     parts.push(int32(partition), int16(0), Buffer.alloc(24), int32(0), int32(-1))

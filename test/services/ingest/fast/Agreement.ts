@@ -1,18 +1,15 @@
 /** What the fast path makes of a request, held against what StrictJson and Prepare make of it. */
 import { assert } from "vitest"
 import { appendSuffix, recompute } from "../../../../src/domain/events/HashChain.ts"
-import {
-  parseStrict,
-  parseStrictBatch,
-  parseStrictLines,
-  type StrictResult
-} from "../../../../src/domain/json/StrictJson.ts"
+import { parseStrictBatch, parseStrictLines } from "../../../../src/domain/json/StrictBatch.ts"
+import { parseStrict, type StrictResult } from "../../../../src/domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX } from "../../../../src/domain/records/Command.ts"
 import {
   eventsOf,
   type PreparedEvent,
   readEventBatch
 } from "../../../../src/domain/records/EventBatch.ts"
+import { finish } from "../../../../src/domain/Slices.ts"
 import { FastAccept, type RequestForm } from "../../../../src/services/ingest/fast/FastAccept.ts"
 import { prepareRequest } from "../../../../src/services/ingest/fast/PrepareRequest.ts"
 import { type PrepareItemsOptions, prepareItems } from "../../../../src/services/ingest/Ingest.ts"
@@ -38,8 +35,8 @@ const readSlowly = (body: Buffer, form: RequestForm): ReadonlyArray<StrictResult
   if (form === "single") return [parseStrict(body)]
   const batch =
     form === "lines"
-      ? parseStrictLines(body, BATCH_ITEMS_MAX)
-      : parseStrictBatch(body, "events", BATCH_ITEMS_MAX)
+      ? finish(parseStrictLines(body, BATCH_ITEMS_MAX))
+      : finish(parseStrictBatch(body, "events", BATCH_ITEMS_MAX))
   return "items" in batch ? batch.items : undefined
 }
 
@@ -94,9 +91,9 @@ export const compare = (
   given: Partial<PrepareItemsOptions> = {}
 ): Share => {
   const options = optionsFor(form, given)
-  const fast = prepareRequest(accept, body, form, options)
+  const fast = finish(prepareRequest(accept, body, form, options))
   const items = readSlowly(body, form)
-  const slow = items === undefined ? undefined : prepareItems(items, options)
+  const slow = items === undefined ? undefined : finish(prepareItems(items, options))
   const events = slow?.events.count ?? 0
   if (fast === undefined) return { done: 0, events }
   assert.isDefined(slow, "the fast path takes what StrictJson refuses")

@@ -1,8 +1,10 @@
 /** The fast path of accept makes what StrictJson and Prepare make, byte for byte, or nothing. */
+
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { BATCH_ITEMS_MAX } from "../../../../src/domain/records/Command.ts"
 import { eventsOf } from "../../../../src/domain/records/EventBatch.ts"
+import { finish } from "../../../../src/domain/Slices.ts"
 import { FastAccept, type RequestForm } from "../../../../src/services/ingest/fast/FastAccept.ts"
 import { prepareRequest } from "../../../../src/services/ingest/fast/PrepareRequest.ts"
 import { defaultPrepareLimits } from "../../../../src/services/ingest/Prepare.ts"
@@ -40,7 +42,7 @@ const isDone = (body: Buffer, form: RequestForm, count: number): void => {
 /** True if the request as a whole is left to the slow path. */
 const isLeft = (body: Buffer, form: RequestForm): boolean => {
   compare(body, form)
-  return prepareRequest(accept, body, form, optionsFor(form)) === undefined
+  return finish(prepareRequest(accept, body, form, optionsFor(form))) === undefined
 }
 
 describe("the fast path of accept", () => {
@@ -124,7 +126,7 @@ describe("the fast path of accept", () => {
     ] as const) {
       const share = compare(body, form)
       assert.deepStrictEqual(share, { done: 38, events: 46 })
-      const { items: all } = prepareRequest(accept, body, form, optionsFor(form))!
+      const { items: all } = finish(prepareRequest(accept, body, form, optionsFor(form)))!
       const indexes = eventsOf(all.events).map(({ index }) => index)
       assert.deepStrictEqual(
         indexes,
@@ -228,7 +230,7 @@ describe("the memory of the fast path", () => {
             Buffer.from(bytes),
             body.subarray(at)
           ])
-          assert.isUndefined(prepareRequest(accept, broken, form, optionsFor(form)))
+          assert.isUndefined(finish(prepareRequest(accept, broken, form, optionsFor(form))))
         }
       }
     }
@@ -260,24 +262,26 @@ describe("the memory of the fast path", () => {
     const sizes = [60, 200, 8_000, 16_100, 16_384, 32_000, defaultPrepareLimits.metadataBytesMax]
     for (const bytes of sizes) {
       const body = batchOf(Array.from({ length: 1_000 }, () => item(bytes)))
-      const result = prepareRequest(fast, body, "batch", optionsFor("batch"))
+      const result = finish(prepareRequest(fast, body, "batch", optionsFor("batch")))
       assert.strictEqual(result === undefined, body.length > REQUEST_BYTES_MAX)
       assert.isAtMost(fast.memoryBytes, MEMORY_BYTES_MAX)
     }
     const full = Buffer.alloc(REQUEST_BYTES_MAX, " ")
     batchOf([event(), { ...event(), metadata: { a: "x".repeat(20_000) } }]).copy(full)
     assert.strictEqual(
-      prepareRequest(fast, full, "batch", optionsFor("batch"))?.items.events.count,
+      finish(prepareRequest(fast, full, "batch", optionsFor("batch")))?.items.events.count,
       2
     )
     assert.isUndefined(
-      prepareRequest(fast, Buffer.concat([full, Buffer.from(" ")]), "batch", optionsFor("batch"))
+      finish(
+        prepareRequest(fast, Buffer.concat([full, Buffer.from(" ")]), "batch", optionsFor("batch"))
+      )
     )
     assert.isAtMost(fast.memoryBytes, MEMORY_BYTES_MAX)
   })
 
   it("gives no bytes of one request to another", () => {
-    const first = prepareRequest(accept, batchOf([event()]), "batch", optionsFor("batch"))!
+    const first = finish(prepareRequest(accept, batchOf([event()]), "batch", optionsFor("batch")))!
     const before = JSON.stringify(eventsOf(first.items.events))
     compare(batchOf(Array.from({ length: 100 }, () => event({ metadata: { other: 1 } }))), "batch")
     assert.strictEqual(JSON.stringify(eventsOf(first.items.events)), before)
@@ -287,7 +291,7 @@ describe("the memory of the fast path", () => {
     const seen = new Set<string>()
     for (let run = 0; run < 20; run++) {
       const body = batchOf(Array.from({ length: 100 }, () => event()))
-      const { items } = prepareRequest(accept, body, "batch", optionsFor("batch"))!
+      const { items } = finish(prepareRequest(accept, body, "batch", optionsFor("batch")))!
       for (const { detailsSalt, id } of eventsOf(items.events)) {
         // The random bits of the id: without time and version.
         seen.add(id.slice(15)).add(detailsSalt!).add(detailsSalt!.slice(0, 16))

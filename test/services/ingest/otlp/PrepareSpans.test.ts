@@ -1,7 +1,9 @@
 /** From spans to operations: ids, times, links, events, limits, and what is refused and why. */
+
 import { createHash } from "node:crypto"
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
+import { finish } from "../../../../src/domain/Slices.ts"
 import { hintsOf } from "../../../../src/domain/traces/GraphHints.ts"
 import {
   factDetailsHash,
@@ -624,10 +626,10 @@ describe("an export", () => {
   })
 
   it("is refused as a whole with too many spans, or too much of a resource repeated", () => {
-    const spans = prepareSpans(fromJsonText(exportOf(many(SPANS_MAX + 1))), TENANT)
+    const spans = finish(prepareSpans(fromJsonText(exportOf(many(SPANS_MAX + 1))), TENANT))
     assert.deepStrictEqual(spans, { tooLarge: "20001 spans; send at most 20000 at once" })
     const resource = { attributes: [text("a", "x".repeat(30_000))] }
-    const repeated = prepareSpans(fromJsonText(exportOf(many(3_000), resource)), TENANT)
+    const repeated = finish(prepareSpans(fromJsonText(exportOf(many(3_000), resource)), TENANT))
     assert.property(repeated, "tooLarge")
   })
 

@@ -1,7 +1,9 @@
 /** Exports in OTLP's JSON mapping, built by hand, and what becomes of them, without their salts. */
+
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { toBinary } from "@bufbuild/protobuf"
+import { finish } from "../../../../../src/domain/Slices.ts"
 import type { RecordOtlpSpan } from "../../../../../src/domain/traces/TraceOperation.ts"
 import {
   type Decoded,
@@ -47,20 +49,20 @@ const request = (decoded: Decoded): ExportTraceServiceRequest => {
 }
 
 export const fromJsonText = (body: Json | string): ExportTraceServiceRequest =>
-  request(decodeJson(Buffer.from(typeof body === "string" ? body : JSON.stringify(body))))
+  request(finish(decodeJson(Buffer.from(typeof body === "string" ? body : JSON.stringify(body)))))
 
 export const toProtobuf = (body: Json | string): Uint8Array =>
   toBinary(ExportTraceServiceRequestSchema, fromJsonText(body))
 
 export const throughProtobuf = (body: Json | string): ExportTraceServiceRequest =>
-  request(decodeProtobuf(toProtobuf(body)))
+  request(finish(decodeProtobuf(toProtobuf(body))))
 
 export const prepared = (
   received: ExportTraceServiceRequest,
   limits?: SpanLimits,
   tenant = TENANT
 ): PreparedSpans => {
-  const result = prepareSpans(received, tenant, limits)
+  const result = finish(prepareSpans(received, tenant, limits))
   if ("tooLarge" in result) throw new Error(result.tooLarge)
   return result
 }

@@ -1,0 +1,195 @@
+/**
+ * Reads the items of a request one by one: `{"events": [...]}` or one a line. What an item holds is
+ * StrictJson's business; here is where it begins and ends, and how many there may be. No more than one
+ * item is read between two steps.
+ */
+import { isUtf8 } from "node:buffer"
+import type { Sliced } from "../Slices.ts"
+import { afterSpace, JsonCursor, NotJson } from "./JsonBytes.ts"
+import {
+  ITEM_VALUES_MAX,
+  type JsonProblem,
+  KEY_TWICE,
+  notJson,
+  notUtf8,
+  parseCounted,
+  parseWalked,
+  refuse,
+  type StrictResult
+} from "./StrictJson.ts"
+
+export type StrictBatch =
+  | {
+      readonly items: ReadonlyArray<StrictResult>
+      /** Names of the other members of the wrapper, whatever they hold. */
+      readonly beside: ReadonlyArray<string>
+    }
+  | { readonly problem: JsonProblem }
+
+/** Values of all items together: what is made of them is in memory at once. */
+export const REQUEST_VALUES_MAX = 1_000_000
+/** Members that may stand beside the items. */
+const BESIDE_MAX = 1_000
+const LINE_FEED = 0x0a
+
+const checkCount = (count: number, what: string, itemsMax: number) =>
+  count > 0 && count <= itemsMax
+    ? undefined
+    : refuse(
+        "invalid_request",
+        `${what}: ${count === 0 ? "no" : `more than ${itemsMax}`} items; send 1 to ${itemsMax}`
+      )
+
+const noArray = (member: string) =>
+  refuse("invalid_request", `${member}: missing or no array; send {"${member}": [...]}`)
+
+const memberTwice = (member: string): { readonly problem: JsonProblem } => ({
+  problem: { code: "invalid_request", path: member, message: `${member}: ${KEY_TWICE}` }
+})
+
+const tooManyValues = (what: string) =>
+  refuse(
+    "too_large",
+    `${what}: over ${REQUEST_VALUES_MAX} values in all items; send fewer items at once`
+  )
+
+const tooManyBeside = (member: string) =>
+  refuse("invalid_request", `${member}: over ${BESIDE_MAX} members beside it; send it alone`)
+
+/** Counts the values of a request. */
+interface Count {
+  values: number
+}
+
+/** The value that is next. @throws NotJson */
+function* valueAt(cursor: JsonCursor, count: Count): Sliced<StrictResult> {
+  yield
+  const walk = cursor.value(ITEM_VALUES_MAX)
+  count.values += walk.values
+  const text = walk.isTooMuch ? "" : cursor.textOf(walk)
+  const read = parseWalked(text, walk, ({ at, what }) =>
+    cursor.expected(what, walk.start + Buffer.byteLength(text.slice(0, at)))
+  )
+  yield* cursor.skip(walk)
+  // Of a text that is too long nobody has said yet that it never ends.
+  return walk.isWhole || walk.isTooMuch ? read : cursor.expected("a closing quote")
+}
+
+/** One more than may be sent at most, and as many as have no more values. @throws NotJson */
+function* itemsAt(
+  cursor: JsonCursor,
+  itemsMax: number,
+  count: Count
+): Sliced<ReadonlyArray<StrictResult>> {
+  const items: Array<StrictResult> = []
+  for (const _ of cursor.elements()) {
+    const many = items.push(yield* valueAt(cursor, count))
+    if (many > itemsMax || count.values > REQUEST_VALUES_MAX) break
+  }
+  return items
+}
+
+/** @throws NotJson */
+function* readWrapper(cursor: JsonCursor, member: string, itemsMax: number): Sliced<StrictBatch> {
+  const count = { values: 0 }
+  if (!cursor.isAtObject) {
+    yield* valueAt(cursor, count)
+    cursor.end()
+    return noArray(member)
+  }
+  const beside = new Set<string>()
+  let members = 0
+  let isThere = false
+  let items: ReadonlyArray<StrictResult> | undefined
+  for (const key of cursor.members()) {
+    if (key !== member) {
+      if (++members > BESIDE_MAX) return tooManyBeside(member)
+      beside.add(key)
+      yield* valueAt(cursor, count)
+      continue
+    }
+    if (isThere) return memberTwice(member)
+    isThere = true
+    if (cursor.isAtArray) items = yield* itemsAt(cursor, itemsMax, count)
+    else yield* valueAt(cursor, count)
+    if (items !== undefined && items.length > itemsMax) break
+    if (count.values > REQUEST_VALUES_MAX) return tooManyValues(member)
+  }
+  if (items === undefined) {
+    cursor.end()
+    return noArray(member)
+  }
+  const miscounted = checkCount(items.length, member, itemsMax)
+  if (miscounted !== undefined) return miscounted
+  cursor.end()
+  return { items, beside: [...beside] }
+}
+
+/**
+ * Read a batch, `{"<member>": [...]}` with 1 to `itemsMax` items. What is wrong inside an item is
+ * that item's problem, with the path inside it, and the other items are read. What is beside the
+ * array is not stored, so it may be unstorable; the whole text is refused if it is no JSON
+ * (`invalid_json`) or has no such array or two of them (`invalid_request`).
+ */
+export function* parseStrictBatch(
+  body: Buffer,
+  member: string,
+  itemsMax: number
+): Sliced<StrictBatch> {
+  if (!isUtf8(body)) return notUtf8
+  try {
+    return yield* readWrapper(new JsonCursor(body), member, itemsMax)
+  } catch (error) {
+    if (error instanceof NotJson) return notJson(error.message)
+    throw error
+  }
+}
+
+/** True if a text is an object with this member; of what is no JSON it may say either. */
+export function* hasMember(body: Buffer, member: string): Sliced<boolean> {
+  const cursor = new JsonCursor(body)
+  if (!cursor.isAtObject) return false
+  let members = 0
+  try {
+    for (const key of cursor.members()) {
+      if (key === member) return true
+      // The reader of the body says that this is too many.
+      if (++members > BESIDE_MAX) return false
+      yield
+      yield* cursor.skip(cursor.value(ITEM_VALUES_MAX))
+    }
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error
+  }
+  return false
+}
+
+/**
+ * Read NDJSON: one text per line, blank lines don't count. A line that can't be read is the problem
+ * of that item alone; only a body without lines or with more than `itemsMax` is refused as a whole.
+ */
+export function* parseStrictLines(body: Buffer, itemsMax: number): Sliced<StrictBatch> {
+  const items: Array<StrictResult> = []
+  let count = 0
+  for (let line = nextLine(body, 0); line !== undefined; line = nextLine(body, line.end)) {
+    if (items.length === itemsMax) return checkCount(itemsMax + 1, "lines", itemsMax)!
+    yield
+    const { read, values } = parseCounted(body.subarray(line.start, line.end))
+    items.push(read)
+    count += values
+    if (count > REQUEST_VALUES_MAX) return tooManyValues("lines")
+  }
+  return checkCount(items.length, "lines", itemsMax) ?? { items, beside: [] }
+}
+
+/** The next line that is not blank, from its beginning. */
+const nextLine = (
+  body: Buffer,
+  from: number
+): { readonly start: number; readonly end: number } | undefined => {
+  const at = afterSpace(body, from)
+  if (at === body.length) return undefined
+  const start = Math.max(from, body.lastIndexOf(LINE_FEED, at) + 1)
+  const feed = body.indexOf(LINE_FEED, at)
+  return { start, end: feed === -1 ? body.length : feed }
+}

@@ -1,0 +1,46 @@
+/**
+ * Does long work of a request in slices, so that no request keeps the event loop from the others: after
+ * each slice the loop has a turn, and all who wait for more get one slice a turn together.
+ */
+import { Effect } from "effect"
+import type { Sliced } from "../../domain/Slices.ts"
+import { ApiError } from "./ApiError.ts"
+
+/** Milliseconds of a slice, which ends with the step that it is in. */
+const SLICE_MS = 10
+
+/** Whose next slice comes, in order. */
+const waiting: Array<() => void> = []
+
+const serve = (): void => {
+  waiting.shift()?.()
+  if (waiting.length > 0) setImmediate(serve)
+}
+
+const nextTurn = Effect.callback<void>((resume) => {
+  const turn = () => resume(Effect.void)
+  if (waiting.push(turn) === 1) setImmediate(serve)
+  return Effect.sync(() => {
+    const place = waiting.indexOf(turn)
+    if (place !== -1) waiting.splice(place, 1)
+  })
+})
+
+/** Run work that throws ApiError where it refuses; any other throw is a defect. */
+export const inSlices = <A>(make: () => Sliced<A>): Effect.Effect<A, ApiError> =>
+  Effect.suspend(() => {
+    const work = make()
+    const slice: Effect.Effect<A, ApiError> = Effect.suspend(() => {
+      const until = performance.now() + SLICE_MS
+      try {
+        for (;;) {
+          const step = work.next()
+          if (step.done === true) return Effect.succeed(step.value)
+          if (performance.now() >= until) return Effect.andThen(nextTurn, slice)
+        }
+      } catch (error) {
+        return error instanceof ApiError ? Effect.fail(error) : Effect.die(error)
+      }
+    })
+    return slice
+  })

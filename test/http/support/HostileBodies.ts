@@ -1,0 +1,208 @@
+/**
+ * Bodies that are small for what they ask for: many items, lines, levels, members, fields or digits
+ * in few bytes. Each is as large as a body may be, and most are sent in a coding.
+ */
+import { WRITE_KEY } from "./Doubles.ts"
+import type { Call } from "./TestApi.ts"
+
+export interface HostileBody {
+  readonly path: string
+  readonly contentType: string
+  readonly body: Buffer
+}
+
+const JSON_TYPE = "application/json"
+const NDJSON = "application/x-ndjson"
+const PROTOBUF = "application/x-protobuf"
+
+/** `part` again and again between a head and a tail, so that all is `bytes` long at most. */
+const filled = (bytes: number, part: string, head = "", tail = ""): Buffer => {
+  const times = Math.floor((bytes - head.length - tail.length) / part.length)
+  return Buffer.from(head + part.repeat(times) + tail)
+}
+
+/** A list of numbered parts between a head and a tail. */
+const numbered = (
+  bytes: number,
+  part: (index: number) => string,
+  head: string,
+  tail: string
+): Buffer => {
+  const parts: Array<string> = []
+  let length = head.length + tail.length
+  for (let index = 0; ; index++) {
+    const next = part(index)
+    length += next.length + 1
+    if (length > bytes) break
+    parts.push(next)
+  }
+  return Buffer.from(head + parts.join(",") + tail)
+}
+
+const varint = (value: number): ReadonlyArray<number> =>
+  value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)]
+
+/** A field of protobuf with a length. */
+const field = (number: number, content: Buffer): Buffer =>
+  Buffer.concat([Buffer.from([(number << 3) | 2, ...varint(content.length)]), content])
+
+const events = (bytes: number, part: string) =>
+  filled(bytes, part, '{"events":[', `${part.slice(0, -1)}]}`)
+const event = (metadata: string): [string, string] => [
+  '{"events":[{"action":"a.b","actor":{"id":"a","type":"user"},"resource":{"id":"r","type":"t"},'
+    + `"metadata":${metadata.slice(0, 1)}`,
+  `${metadata.slice(1)}}]}`
+]
+
+const nested = (bytes: number): Buffer => {
+  let value: Buffer = Buffer.alloc(0)
+  // The length of each level stands before it, so that it grows from the inside.
+  for (let level = 0; level < 2_000; level++) value = field(5, field(1, value))
+  const span = field(2, field(9, Buffer.concat([field(1, Buffer.from("k")), field(2, value)])))
+  return field(1, Buffer.concat([field(2, span), Buffer.alloc(Math.min(0, bytes))]))
+}
+
+/** By name. */
+export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBody>> => {
+  const batch = (body: Buffer) => ({ path: "/v1/events/batch", contentType: JSON_TYPE, body })
+  const lines = (body: Buffer) => ({ path: "/v1/events/batch", contentType: NDJSON, body })
+  const single = (body: Buffer) => ({ path: "/v1/events", contentType: JSON_TYPE, body })
+  const traces = (body: Buffer) => ({ path: "/v1/traces", contentType: JSON_TYPE, body })
+  const binary = (body: Buffer) => ({ path: "/v1/traces", contentType: PROTOBUF, body })
+  const logs = (body: Buffer) => ({ path: "/v1/logs", contentType: JSON_TYPE, body })
+  const operations = (body: Buffer) => ({
+    path: "/api/v1/traces/batch",
+    contentType: JSON_TYPE,
+    body
+  })
+  const [head, tail] = event("{}")
+  const [listHead, listTail] = event("[]")
+  const [textHead, textTail] = event('""')
+  return {
+    "line feeds": lines(filled(bytes, "\n")),
+    "line feeds and spaces": lines(filled(bytes, " \n")),
+    "lines of {}": lines(filled(bytes, "{}\n")),
+    "lines of one bracket": lines(filled(bytes, "[\n")),
+    "a line of brackets": lines(filled(bytes, "[")),
+    "1,000 lines of 16 KB": lines(filled(bytes, `${"[1,".repeat(5_500)}1\n`)),
+    "1,000 lines of members": lines(filled(bytes, `{${'"a":{},'.repeat(2_090)}"b":1}\n`)),
+    "items without members": batch(events(bytes, "{},")),
+    "items, the last one cut": batch(filled(bytes, "{},", '{"events":[')),
+    "items that are numbers": batch(events(bytes, "1,")),
+    "items beside the array": batch(filled(bytes, "{},", '{"other":[', '1],"events":[{}]}')),
+    "1,000 items of 16 KB": batch(
+      filled(bytes, `{"metadata":{"a":[${"[],".repeat(5_560)}1]}},`, '{"events":[', "{}]}")
+    ),
+    brackets: batch(filled(bytes, "[")),
+    "brackets in the array": batch(filled(bytes, "[", '{"events":[{"metadata":')),
+    braces: batch(filled(bytes, '{"":')),
+    "pairs of brackets": batch(filled(bytes, "[],", "[", "1]")),
+    "brackets and their ends": single(
+      Buffer.concat([Buffer.alloc(bytes / 2, "["), Buffer.alloc(bytes / 2, "]")])
+    ),
+    "one object of many keys": single(
+      numbered(bytes, (index) => `"${index.toString(36)}":1`, "{", "}")
+    ),
+    "as many keys as an item may have": single(
+      numbered(60_000 * 11, (index) => `"${index.toString(36)}":1`, "{", "}")
+    ),
+    "as many escaped keys as an item may have": batch(
+      numbered(60_000 * 17, (index) => `"\\u0061${index.toString(36)}":1`, head, tail)
+    ),
+    "as many spans as there may be, each with attributes": traces(
+      filled(
+        bytes,
+        `{"attributes":[${'{"key":"a","value":{"intValue":1}},'.repeat(19_000)}{}]},`,
+        '{"resourceSpans":[{"scopeSpans":[{"spans":[',
+        "{}]}]}]}"
+      )
+    ),
+    "one key again and again": single(filled(bytes, '"a":1,', "{", '"a":1}')),
+    "metadata of many keys": batch(
+      numbered(bytes, (index) => `"${index.toString(36)}":1`, head, tail)
+    ),
+    "metadata of many texts": batch(filled(bytes, '"",', listHead, `""${listTail}`)),
+    "metadata of one text": batch(filled(bytes, "a", textHead, textTail)),
+    "metadata of escapes": batch(filled(bytes, "\\u0061", textHead, textTail)),
+    "escaped keys": batch(
+      numbered(bytes, (index) => `"\\u0061${index.toString(36)}":1`, head, tail)
+    ),
+    "a long number": single(filled(bytes, "1")),
+    "a long fraction": single(filled(bytes, "0", "[0.", "1]")),
+    "many long numbers": batch(filled(bytes, "12345678901234567890,", listHead, `1${listTail}`)),
+    "a long exponent": single(filled(bytes, "0", "[1e", "]")),
+    "quotes that never end": batch(filled(bytes, '\\"', '{"events":["')),
+    "one text": single(filled(bytes, "a", '"', '"')),
+    spaces: single(filled(bytes, " ")),
+    commas: batch(filled(bytes, ",")),
+    quotes: batch(filled(bytes, '"')),
+    "operations without members": operations(filled(bytes, "{},", '{"operations":[', "{}]}")),
+    "OTLP: brackets": traces(filled(bytes, "[")),
+    "OTLP: braces": traces(filled(bytes, '{"a":')),
+    "OTLP: resources without members": traces(filled(bytes, "{},", '{"resourceSpans":[', "{}]}")),
+    "OTLP: unknown numbers": traces(filled(bytes, "1,", '{"a":[', "1]}")),
+    "OTLP: long numbers": traces(filled(bytes, "12345678901234567,", '{"a":[', "1]}")),
+    "OTLP: many keys": traces(numbered(bytes, (index) => `"${index.toString(36)}":1`, "{", "}")),
+    "OTLP: a long number": traces(filled(bytes, "1", '{"a":', "}")),
+    "OTLP: a time of many digits": traces(
+      filled(
+        bytes,
+        "1",
+        '{"resourceSpans":[{"scopeSpans":[{"spans":[{"startTimeUnixNano":"',
+        '"}]}]}]}'
+      )
+    ),
+    "OTLP: a number of many digits": traces(
+      filled(
+        bytes,
+        "1",
+        '{"resourceSpans":[{"scopeSpans":[{"spans":[{"startTimeUnixNano":',
+        "}]}]}]}"
+      )
+    ),
+    "OTLP: base64": traces(
+      filled(
+        bytes,
+        "A",
+        '{"resourceSpans":[{"resource":{"attributes":[{"key":"a","value":{"bytesValue":"',
+        '"}}]}}]}'
+      )
+    ),
+    "OTLP: attributes": traces(
+      filled(
+        bytes,
+        '{"key":"a","value":{"intValue":1}},',
+        '{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[',
+        "{}]}]}]}]}"
+      )
+    ),
+    "OTLP: attributes of a resource": traces(
+      filled(bytes, "{},", '{"resourceSpans":[{"resource":{"attributes":[', "{}]}}]}")
+    ),
+    "OTLP: escaped keys": traces(
+      numbered(bytes, (index) => `"\\u0061${index.toString(36)}":1`, "{", "}")
+    ),
+    "OTLP: logs without members": logs(filled(bytes, "{},", '{"resourceLogs":[', "{}]}")),
+    "OTLP: empty resources": binary(Buffer.from("\x0a\x00".repeat(bytes / 2), "latin1")),
+    "OTLP: unknown fields": binary(Buffer.from("\x78\x00".repeat(bytes / 2), "latin1")),
+    "OTLP: unknown groups": binary(Buffer.from("\x7b".repeat(bytes), "latin1")),
+    "OTLP: a scalar again and again": binary(
+      field(1, Buffer.from("\x1a\x00".repeat(bytes / 2 - 8), "latin1"))
+    ),
+    "OTLP: empty spans": binary(
+      field(1, field(2, Buffer.from("\x12\x00".repeat(bytes / 2 - 16), "latin1")))
+    ),
+    "OTLP: empty attributes": binary(
+      field(1, field(2, field(2, Buffer.from("\x4a\x00".repeat(bytes / 2 - 24), "latin1"))))
+    ),
+    "OTLP: values in values": binary(nested(bytes)),
+    "OTLP: zeros": binary(Buffer.alloc(bytes))
+  }
+}
+
+/** A body as it is sent. */
+export const callOf = ({ body, contentType }: HostileBody): Call => ({
+  key: WRITE_KEY,
+  raw: body,
+  headers: { "content-type": contentType }
+})
