@@ -5,9 +5,10 @@
  */
 import { isUtf8 } from "node:buffer"
 import type { Sliced } from "../Slices.ts"
-import { afterSpace, JsonCursor, NotJson } from "./JsonBytes.ts"
+import { afterSpace, JsonCursor, NotJson, type ValueWalk } from "./JsonBytes.ts"
 import {
   ITEM_VALUES_MAX,
+  itemTooLarge,
   type JsonProblem,
   KEY_TWICE,
   notJson,
@@ -62,17 +63,25 @@ interface Count {
 }
 
 /** The value that is next. @throws NotJson */
-function* valueAt(cursor: JsonCursor, count: Count): Sliced<StrictResult> {
-  yield
+const valueAt = (cursor: JsonCursor, count: Count): StrictResult | ValueWalk => {
   const walk = cursor.value(ITEM_VALUES_MAX)
   count.values += walk.values
-  const text = walk.isTooMuch ? "" : cursor.textOf(walk)
+  if (walk.isTooMuch) return walk
+  const text = cursor.textOf(walk)
   const read = parseWalked(text, walk, ({ at, what }) =>
     cursor.expected(what, walk.start + Buffer.byteLength(text.slice(0, at)))
   )
-  yield* cursor.skip(walk)
   // Of a text that is too long nobody has said yet that it never ends.
-  return walk.isWhole || walk.isTooMuch ? read : cursor.expected("a closing quote")
+  return walk.isWhole ? read : cursor.expected("a closing quote")
+}
+
+/** The same, and behind a value that holds too much. @throws NotJson */
+function* valueBehind(cursor: JsonCursor, count: Count): Sliced<StrictResult> {
+  yield
+  const read = valueAt(cursor, count)
+  if (!("isTooMuch" in read)) return read
+  yield* cursor.skip(read)
+  return itemTooLarge
 }
 
 /** One more than may be sent at most, and as many as have no more values. @throws NotJson */
@@ -83,7 +92,11 @@ function* itemsAt(
 ): Sliced<ReadonlyArray<StrictResult>> {
   const items: Array<StrictResult> = []
   for (const _ of cursor.elements()) {
-    const many = items.push(yield* valueAt(cursor, count))
+    yield
+    const read = valueAt(cursor, count)
+    const isTooMuch = "isTooMuch" in read
+    if (isTooMuch) yield* cursor.skip(read)
+    const many = items.push(isTooMuch ? itemTooLarge : read)
     if (many > itemsMax || count.values > REQUEST_VALUES_MAX) break
   }
   return items
@@ -93,7 +106,7 @@ function* itemsAt(
 function* readWrapper(cursor: JsonCursor, member: string, itemsMax: number): Sliced<StrictBatch> {
   const count = { values: 0 }
   if (!cursor.isAtObject) {
-    yield* valueAt(cursor, count)
+    yield* valueBehind(cursor, count)
     cursor.end()
     return noArray(member)
   }
@@ -105,13 +118,13 @@ function* readWrapper(cursor: JsonCursor, member: string, itemsMax: number): Sli
     if (key !== member) {
       if (++members > BESIDE_MAX) return tooManyBeside(member)
       beside.add(key)
-      yield* valueAt(cursor, count)
+      yield* valueBehind(cursor, count)
       continue
     }
     if (isThere) return memberTwice(member)
     isThere = true
     if (cursor.isAtArray) items = yield* itemsAt(cursor, itemsMax, count)
-    else yield* valueAt(cursor, count)
+    else yield* valueBehind(cursor, count)
     if (items !== undefined && items.length > itemsMax) break
     if (count.values > REQUEST_VALUES_MAX) return tooManyValues(member)
   }

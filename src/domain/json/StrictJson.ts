@@ -173,7 +173,8 @@ export const notJson = (reason: string): { readonly problem: JsonProblem } =>
 
 export const notUtf8 = refuse("invalid_json", "not valid UTF-8; send the text as UTF-8")
 
-const tooLarge = refuse(
+/** An item that holds more than is read. */
+export const itemTooLarge = refuse(
   "unstorable_value",
   `over ${ITEM_BYTES_MAX} bytes or ${ITEM_VALUES_MAX} values in one item; send less in it`
 )
@@ -208,7 +209,7 @@ export const parseWalked = (
   walk: ValueWalk,
   onSyntax?: (error: JsonSyntaxError) => void
 ): StrictResult => {
-  if (walk.isTooMuch || walk.end - walk.start > ITEM_BYTES_MAX) return tooLarge
+  if (walk.isTooMuch || walk.end - walk.start > ITEM_BYTES_MAX) return itemTooLarge
   const value = parseClean(text, walk)
   if (value !== undefined) return { value }
   const { error, problem, value: scanned } = scan(text)
@@ -234,7 +235,7 @@ export const parseCounted = (
   if (cursor.at === body.length) return { read: notJson(expectedAt("a value")), values: 0 }
   const walk = cursor.value(ITEM_VALUES_MAX)
   const { values } = walk
-  if (walk.isTooMuch) return { read: tooLarge, values }
+  if (walk.isTooMuch) return { read: itemTooLarge, values }
   const follows = cursor.at < body.length
   const read = parseWalked(body.toString(), follows ? { ...walk, isClean: false } : walk)
   return { read, values }
