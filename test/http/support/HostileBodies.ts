@@ -109,10 +109,10 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
     "as many escaped keys as an item may have": batch(
       numbered(60_000 * 17, (index) => `"\\u0061${index.toString(36)}":1`, head, tail)
     ),
-    "as many spans as there may be, each with attributes": traces(
+    "spans with forty times the attributes of an SDK": traces(
       filled(
         bytes,
-        `{"attributes":[${'{"key":"a","value":{"intValue":1}},'.repeat(19_000)}{}]},`,
+        `{"attributes":[${'{"key":"a","value":{"intValue":1}},'.repeat(5_000)}{}]},`,
         '{"resourceSpans":[{"scopeSpans":[{"spans":[',
         "{}]}]}]}"
       )
