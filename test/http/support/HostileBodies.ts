@@ -109,14 +109,6 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
     "as many escaped keys as an item may have": batch(
       numbered(60_000 * 17, (index) => `"\\u0061${index.toString(36)}":1`, head, tail)
     ),
-    "spans with forty times the attributes of an SDK": traces(
-      filled(
-        bytes,
-        `{"attributes":[${'{"key":"a","value":{"intValue":1}},'.repeat(5_000)}{}]},`,
-        '{"resourceSpans":[{"scopeSpans":[{"spans":[',
-        "{}]}]}]}"
-      )
-    ),
     "one key again and again": single(filled(bytes, '"a":1,', "{", '"a":1}')),
     "metadata of many keys": batch(
       numbered(bytes, (index) => `"${index.toString(36)}":1`, head, tail)
