@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { type Fields, isObject, parseJson } from "../../domain/json/Json.ts"
+import { afterSpace, walkValue } from "../../domain/json/JsonBytes.ts"
 import type { ClientReceipt } from "../../verify/ClientEvidence.ts"
 import { readAs, refuseUnknown } from "../contract/Bodies.ts"
 import { ApiError, invalid } from "../messages/ApiError.ts"
@@ -91,7 +92,14 @@ const noteOf = (value: unknown): string => {
   return note
 }
 
+/** Values of a body: it is read in one go. */
+const VALUES_MAX = 262_144
+
 const parsed = (bytes: Buffer): unknown => {
+  if (walkValue(bytes, afterSpace(bytes, 0), VALUES_MAX).isTooMuch) {
+    const message = `the body: over ${VALUES_MAX} values; send fewer events at once`
+    throw new ApiError({ code: "payload_too_large", message })
+  }
   try {
     return parseJson(bytes.toString("utf8"))
   } catch {

@@ -2,7 +2,7 @@
  * Bodies that are small for what they ask for: many items, lines, levels, members, fields or digits
  * in few bytes. Each is as large as a body may be, and most are sent in a coding.
  */
-import { WRITE_KEY } from "./Doubles.ts"
+import { READ_KEY, WRITE_KEY } from "./Doubles.ts"
 import type { Call } from "./TestApi.ts"
 
 export interface HostileBody {
@@ -14,6 +14,7 @@ export interface HostileBody {
 const JSON_TYPE = "application/json"
 const NDJSON = "application/x-ndjson"
 const PROTOBUF = "application/x-protobuf"
+const VERIFY = "/v1/verify"
 
 /** `part` again and again between a head and a tail, so that all is `bytes` long at most. */
 const filled = (bytes: number, part: string, head = "", tail = ""): Buffer => {
@@ -70,6 +71,7 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
   const traces = (body: Buffer) => ({ path: "/v1/traces", contentType: JSON_TYPE, body })
   const binary = (body: Buffer) => ({ path: "/v1/traces", contentType: PROTOBUF, body })
   const logs = (body: Buffer) => ({ path: "/v1/logs", contentType: JSON_TYPE, body })
+  const kept = (body: Buffer) => ({ path: VERIFY, contentType: JSON_TYPE, body })
   const operations = (body: Buffer) => ({
     path: "/api/v1/traces/batch",
     contentType: JSON_TYPE,
@@ -188,13 +190,15 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
       field(1, field(2, field(2, Buffer.from("\x4a\x00".repeat(bytes / 2 - 24), "latin1"))))
     ),
     "OTLP: values in values": binary(nested(bytes)),
-    "OTLP: zeros": binary(Buffer.alloc(bytes))
+    "OTLP: zeros": binary(Buffer.alloc(bytes)),
+    "kept events without members": kept(events(bytes, "{},")),
+    "kept events of brackets": kept(filled(bytes, "[", '{"events":['))
   }
 }
 
 /** A body as it is sent. */
-export const callOf = ({ body, contentType }: HostileBody): Call => ({
-  key: WRITE_KEY,
+export const callOf = ({ body, contentType, path }: HostileBody): Call => ({
+  key: path === VERIFY ? READ_KEY : WRITE_KEY,
   raw: body,
   headers: { "content-type": contentType }
 })
