@@ -31,7 +31,7 @@ export type StrictResult = { readonly value: JsonValue } | { readonly problem: J
 const LEVELS_ABOVE = 1
 /** Levels of an item that is stored, with its own. */
 const LEVELS_MAX = LEVELS_ABOVE + NESTING_MAX
-/** Bytes of an item as it is sent: far more than is stored of any, with escapes and space. */
+/** Bytes of an item in which is looked for what can't be stored. */
 export const ITEM_BYTES_MAX = 4 * 1_048_576
 /** Values in an item: twice as many as an event can hold of one byte each. */
 export const ITEM_VALUES_MAX = 65_536
@@ -176,7 +176,8 @@ export const notUtf8 = refuse("invalid_json", "not valid UTF-8; send the text as
 /** An item that holds more than is read. */
 export const itemTooLarge = refuse(
   "unstorable_value",
-  `over ${ITEM_BYTES_MAX} bytes or ${ITEM_VALUES_MAX} values in one item; send less in it`
+  `over ${ITEM_VALUES_MAX} values in one item, or over ${ITEM_BYTES_MAX} bytes with something that`
+    + " can't be stored exactly; send less in it"
 )
 
 interface Scanned {
@@ -209,9 +210,10 @@ export const parseWalked = (
   walk: ValueWalk,
   onSyntax?: (error: JsonSyntaxError) => void
 ): StrictResult => {
-  if (walk.isTooMuch || walk.end - walk.start > ITEM_BYTES_MAX) return itemTooLarge
+  if (walk.isTooMuch) return itemTooLarge
   const value = parseClean(text, walk)
   if (value !== undefined) return { value }
+  if (walk.end - walk.start > ITEM_BYTES_MAX) return itemTooLarge
   const { error, problem, value: scanned } = scan(text)
   if (error !== undefined) onSyntax?.(error)
   return problem === undefined ? { value: scanned! } : { problem }
@@ -221,7 +223,8 @@ export const parseWalked = (
  * Read one JSON text. Refuses what is no JSON or no UTF-8 (`invalid_json`), and with the path of
  * the first offender what can't be stored exactly (`unstorable_value`): a repeated key, a number
  * that no double holds, an unpaired surrogate, U+0000, more than NESTING_MAX levels below the outermost
- * value, and as a whole one of more than ITEM_BYTES_MAX or ITEM_VALUES_MAX, of which nothing is made.
+ * value, and as a whole one of more than ITEM_VALUES_MAX, of which nothing is made. Of what has more than
+ * ITEM_BYTES_MAX it isn't said what can't be stored.
  * `__proto__` is a key like any other; -0 stays -0, which RFC 8785 writes as 0.
  */
 export const parseStrict = (body: Buffer): StrictResult => parseCounted(body).read

@@ -26,6 +26,8 @@ const WRITE_CONNECTIONS = 1
 const BULK_READS = READ_CONNECTIONS - 1
 /** Statements that wait for a connection at most, per kind and for bulk reads apart. */
 const WAITING_MAX = 256
+/** Milliseconds after which what runs on for nobody is not waited for. */
+const ABANDONED_MS = 2_000
 const HELD = "a statement that was given up still runs on the embedded store"
 
 /** Settings of the HTTP layer, without meaning inside a process. */
@@ -94,7 +96,7 @@ class Connections {
   readonly #free: Array<ChdbConnection>
   readonly #bulkMax: number
   #bulk = 0
-  /** Of the bulk reads that run, those that nobody waits for any more: none can be stopped. */
+  /** Of the bulk reads that run, those that go on for nobody: none can be stopped. */
   #abandoned = 0
   #waiting: Array<Waiting> = []
 
@@ -112,16 +114,20 @@ class Connections {
     const isBulk = Number(settings?.["priority"] ?? 0) > 0
     const connection = this.#take(isBulk) ?? (await this.#next(isBulk, signal))
     let isAbandoned = false
+    let patience: NodeJS.Timeout | undefined
     const abandon = () => {
-      isAbandoned = true
-      this.#abandoned += 1
-      this.#refuseBulk()
+      patience = setTimeout(() => {
+        isAbandoned = true
+        this.#abandoned += 1
+        this.#refuseBulk()
+      }, ABANDONED_MS)
     }
     if (isBulk) signal?.addEventListener("abort", abandon, { once: true })
     try {
       return await run(connection)
     } finally {
       signal?.removeEventListener("abort", abandon)
+      clearTimeout(patience)
       if (isAbandoned) this.#abandoned -= 1
       if (isBulk) this.#bulk -= 1
       this.#free.push(connection)

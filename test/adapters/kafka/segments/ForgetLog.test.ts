@@ -304,7 +304,7 @@ describe("forgetting in commands", () => {
 
   /** What a sequencer writes of how far it has come. */
   const progress = (offset: number, secret = SECRET): BatchRecord => {
-    const value = JSON.stringify({ command_offset: offset, events_next: 0 })
+    const value = JSON.stringify({ command_offset: offset, events_next: 2 })
     const one = { topic: "alk.state", partition: 0, key: "applied", value, headers: {} }
     return { key: "applied", value, headers: { [MAC_HEADER]: new RecordMac(secret).of(one) } }
   }
