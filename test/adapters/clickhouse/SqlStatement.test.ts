@@ -40,7 +40,7 @@ describe("a statement of a client", () => {
     ],
     [
       "SELECT 'it''s', '\\'', $$a'\\$$, '{p:String}', '\\{'",
-      "SELECT 'it\\'s', '\\'', 'a\\'\\\\', '\\x7bp:String\\x7d', '\\\\\\x7b'"
+      "SELECT 'it\\'s', '\\'', 'a\\x27\\x5c', '\\x7bp:String\\x7d', '\\\\\\x7b'"
     ],
     ['SELECT "a b", `{x}` /* \' */ -- `', "SELECT `a b`, `\\x7bx\\x7d`"],
     [
@@ -50,6 +50,14 @@ describe("a statement of a client", () => {
     [
       "SELECT arrayMap((x, y) -> x ? y : 1, a, b)",
       "SELECT arrayMap((`x`, `y`) -> if(`x`, `y`, 1), `a`, `b`)"
+    ],
+    [
+      "SELECT CAST(a, 'Enum8(\\'b\\\\\\'c\\' = 1)'), (a).`b'c`, x'4a'",
+      "SELECT CAST(`a`, 'Enum8(\\x27b\\x5c\\x27c\\x27 = 1)'), tupleElement(`a`, 'b\\x27c'), x'4a'"
+    ],
+    [
+      "SELECT CAST(1, 'Enum8(\\'a\\'\\'=$$z$$?$$Int8$$:$$Int8$$) AS x, (SELECT 2) AS y -- \\' = 1)')",
+      "SELECT CAST(1, 'Enum8(\\x27a\\x5c\\x27=$$z$$?$$Int8$$:$$Int8$$) AS x, (SELECT 2) AS y -- \\x27 = 1)')"
     ],
     ["SELECT arrayMap(lower, a)", "SELECT arrayMap(`lower`, `a`)"],
     [
@@ -92,6 +100,11 @@ describe("a statement of a client", () => {
       "line 1, column 19: the type AggregateFunction can't be used"
     ],
     [
+      'SELECT 1 AS "a`, (SELECT 1) AS `b"',
+      "line 1, column 13: a name is empty, or holds a backslash, a backtick"
+    ],
+    ["SELECT CAST(1, ('Int8' AS x))", "line 1, column 16: the type has to be a text"],
+    [
       "SELECT JSONExtract(a, 'b', concat('In', 't8'))",
       "line 1, column 28: the type has to be a text"
     ],
@@ -132,7 +145,7 @@ describe("a statement of a client", () => {
     ]) {
       assert.match(refusalOf(deep), /more than 50 brackets|the function a can't/, deep)
     }
-    assert.isNotEmpty(written(`SELECT ${repeated(900, "1", "+")}`))
+    assert.isNotEmpty(written(`SELECT ${repeated(500, "1", "+")}`))
     for (const long of [
       `SELECT ${repeated(1_100, "1", "+")}`,
       `SELECT ${repeated(1_100, "a", ",")}, ${repeated(1_000, "b", "||")}`,

@@ -5,7 +5,7 @@
  */
 import { isAllowedFunction, takesFunction } from "../../../domain/sql/SqlFunctions.ts"
 import { SqlReader } from "./SqlReader.ts"
-import { type Token, writtenName } from "./SqlTokens.ts"
+import { contentOf, literalOf, type Token, writtenName } from "./SqlTokens.ts"
 import { typeOf } from "./SqlTypes.ts"
 
 /** An expression as it is written. */
@@ -14,8 +14,6 @@ export interface Expression {
   readonly is: "name" | "literal" | "text" | "query" | "lambda" | "other"
   /** Of a bare name, or of several in brackets, what a lambda may call its arguments. */
   readonly names?: ReadonlyArray<string>
-  /** Of operators that take any number of operands, those that it has so far. */
-  readonly chain?: readonly [operator: string, operands: ReadonlyArray<string>]
 }
 
 const other = (sql: string): Expression => ({ sql, is: "other" })
@@ -200,7 +198,8 @@ export abstract class SqlExpressions extends SqlReader {
 
   #named(read: Expression): Expression {
     if (read.is === "lambda" || !this.take("AS")) return read
-    return { sql: `(${read.sql} AS ${writtenName(this.name())})`, is: read.is }
+    const is = read.is === "name" ? "name" : "other"
+    return { sql: `(${read.sql} AS ${writtenName(this.name())})`, is }
   }
 
   #anyExpression(): Expression {
@@ -238,13 +237,28 @@ export abstract class SqlExpressions extends SqlReader {
       const found = this.#operatorAt()
       if (found === undefined || found.level < level) return left
       if (found.kind === "in" && !isWithIn) return left
-      for (const _ of found.words) this.next()
-      this.count()
-      left = this.#applied(found, left)
+      left = found.kind === "chain" ? this.#chained(found, left) : this.#applied(found, left)
     }
   }
 
-  #applied({ kind, level, name, right: given, words }: Operator, left: Expression): Expression {
+  #operator({ words }: Operator): void {
+    for (const _ of words) this.next()
+    this.count()
+  }
+
+  /** An operator that takes any number of operands, with all that follow. */
+  #chained(found: Operator, left: Expression): Expression {
+    const operands = [left.sql]
+    while (this.#operatorAt() === found) {
+      this.#operator(found)
+      operands.push(this.#operation(found.level + 1).sql)
+    }
+    return call(found.name, ...operands)
+  }
+
+  #applied(found: Operator, left: Expression): Expression {
+    this.#operator(found)
+    const { kind, level, name, right: given, words } = found
     if (kind === "postfix") return call(name, left.sql, ...(given === undefined ? [] : [given]))
     if (kind === "in") {
       const right = this.#members(this.peek(), this.#operand())
@@ -263,10 +277,7 @@ export abstract class SqlExpressions extends SqlReader {
       this.expect("AND")
       return other(`(${left.sql} ${name} ${right} AND ${this.#operation(level + 1).sql})`)
     }
-    if (kind !== "chain") return call(name, left.sql, right)
-    const before = left.chain?.[0] === name ? left.chain[1] : [left.sql]
-    const operands = [...before, right]
-    return { ...call(name, ...operands), chain: [name, operands] }
+    return call(name, left.sql, right)
   }
 
   /** The right side of IN: a bare name there would be a table. */
@@ -308,7 +319,7 @@ export abstract class SqlExpressions extends SqlReader {
   #member(): string {
     if (this.peek().kind === "number") return this.next().text
     if (this.isSign("(")) return this.inBrackets(() => this.expression().sql)
-    return `'${this.name("the name or number of a member").replaceAll("'", "\\'")}'`
+    return literalOf(this.name("the name or number of a member"))
   }
 
   #simple(): Expression {
@@ -363,8 +374,7 @@ export abstract class SqlExpressions extends SqlReader {
       const first = this.aliased()
       if (first.is === "query" && this.isSetOperation())
         return { sql: `(${this.query(first.sql)})`, is: "query" }
-      const { chain: _, ...alone } = first
-      if (!this.isSign(",")) return alone
+      if (!this.isSign(",")) return first
       const elements = [first]
       while (this.takeSign(",") && !this.isSign(")")) elements.push(this.aliased())
       if (elements.length === 1) return call("tuple", first.sql)
@@ -470,12 +480,13 @@ export abstract class SqlExpressions extends SqlReader {
 
   /** A text that names a type, which ClickHouse reads as one. */
   #typeText({ is, sql }: Expression, token: Token): string {
-    if (is !== "text") return this.fail("the type has to be a text", token)
+    const text = is === "text" ? contentOf(sql.slice(1, -1)) : undefined
+    if (text === undefined) return this.fail("the type has to be a text", token)
     try {
-      const reader = new SqlReader(sql.slice(1, -1).replaceAll("\\'", "'"))
+      const reader = new SqlReader(text)
       const type = typeOf(reader)
       if (reader.peek().kind !== "end") reader.unexpected("the end of the type")
-      return `'${type.replaceAll("'", "\\'")}'`
+      return literalOf(type)
     } catch (cause) {
       return this.fail((cause as Error).message, token)
     }
@@ -623,7 +634,7 @@ export abstract class SqlExpressions extends SqlReader {
     this.count()
     if (!this.take("EXCEPT")) return other(`${names.join("")}*`)
     const isPattern = this.peek(this.isSign("(") ? 1 : 0).kind === "text"
-    if (isPattern) return other(`${names.join("")}* EXCEPT(${this.#bracketed().sql})`)
+    if (isPattern) return other(`${names.join("")}* EXCEPT(${this.#simple().sql})`)
     const column = () => writtenName(this.name("a column"))
     const columns = this.isSign("(") ? this.inBrackets(() => this.list(column)) : [column()]
     return other(`${names.join("")}* EXCEPT (${columns.join(", ")})`)

@@ -26,12 +26,14 @@ const shown = ({ kind, text }: Token): string =>
 export class SqlReader {
   readonly #tokens: ReadonlyArray<Token>
   #at = 0
+  readonly #isBounded: boolean
   #nodes = 0
   #depth = 0
 
   /** @error SqlProblem, as of all that follows */
-  constructor(sql: string) {
+  constructor(sql: string, isBounded = true) {
     this.#tokens = tokensOf(sql)
+    this.#isBounded = isBounded
   }
 
   peek(ahead = 0): Token {
@@ -118,14 +120,14 @@ export class SqlReader {
 
   count(): void {
     this.#nodes += 1
-    if (this.#nodes > SQL_NODES_MAX)
+    if (this.#isBounded && this.#nodes > SQL_NODES_MAX)
       this.fail(`the statement has more than ${SQL_NODES_MAX.toLocaleString("en-US")} parts`)
   }
 
   deeper<A>(read: () => A): A {
     this.count()
     this.#depth += 1
-    if (this.#depth > SQL_DEPTH_MAX)
+    if (this.#isBounded && this.#depth > SQL_DEPTH_MAX)
       this.fail(`more than ${SQL_DEPTH_MAX} brackets and subqueries are inside of one another`)
     const value = read()
     this.#depth -= 1

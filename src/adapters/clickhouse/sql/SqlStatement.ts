@@ -6,8 +6,10 @@ import { SqlRefused } from "../../../ports/SqlStore.ts"
 import { SqlExpressions } from "./SqlExpressions.ts"
 import { placeOf, SqlProblem, writtenName } from "./SqlTokens.ts"
 
+const VIEW = "view"
+
 /** No table of the store has such a name, so a view that is missing is never another table. */
-export const viewName = (view: string): string => writtenName(`view ${view}`)
+export const viewName = (view: string): string => writtenName(`${VIEW} ${view}`)
 
 const JOIN =
   /^((NATURAL )?(GLOBAL )?((ANY|ALL|ASOF|SEMI|ANTI) )?((INNER|LEFT|RIGHT|FULL)( OUTER)? )?((ANY|ALL|ASOF|SEMI|ANTI) )?|(GLOBAL )?CROSS |PASTE )JOIN$/
@@ -33,11 +35,18 @@ class SqlStatement extends SqlExpressions {
   #named = 0
   readonly #views: ReadonlyArray<string>
   readonly #used = new Set<string>()
+  readonly #isWritten: boolean
 
-  constructor(sql: string, views: ReadonlyArray<string>) {
-    super(sql)
-    this.#views = views
-    this.#tables = new Map(views.map((view) => [view, viewName(view)]))
+  /** `isWritten`: it is one that was written here, with the names that tables have then. */
+  constructor(sql: string, views: ReadonlyArray<string>, isWritten = false) {
+    super(sql, !isWritten)
+    this.#views = isWritten ? views.map((view) => `${VIEW} ${view}`) : views
+    this.#isWritten = isWritten
+    this.#tables = new Map(this.#views.map((view) => [view, this.#written(VIEW, view)]))
+  }
+
+  #written(kind: string, name: string): string {
+    return writtenName(this.#isWritten ? name : `${kind} ${name}`)
   }
 
   /** The statement, and the views that it names. */
@@ -122,7 +131,7 @@ class SqlStatement extends SqlExpressions {
     this.expect("AS")
     const select = this.inBrackets(() => this.deeper(() => this.query()))
     this.#named += 1
-    const written = writtenName(`with ${this.#named} ${name}`)
+    const written = this.#written(`with ${this.#named}`, name)
     this.#tables = new Map([...this.#tables, [name, written]])
     return `${written} AS (${select})`
   }
@@ -352,10 +361,21 @@ export interface ReadStatement {
   readonly text: (definitions: ReadonlyArray<string>) => string
 }
 
+/** Whether what is written says the same when it is read again: nothing in it ends before it should. */
+const isReadAlike = (text: string, views: ReadonlyArray<string>): boolean => {
+  try {
+    return new SqlStatement(text, views, true).whole()[0] === text
+  } catch {
+    return false
+  }
+}
+
 /** @error SqlRefused, in words for its author */
 export const readStatement = (sql: string, views: ReadonlyArray<string>): ReadStatement => {
   try {
     const [text, used] = new SqlStatement(sql, views).whole()
+    if (!isReadAlike(text, views))
+      throw new SqlProblem("the statement can't be run: write it in a simpler way", 0)
     return { views: used, text: (definitions) => withDefinitions(text, definitions) }
   } catch (problem) {
     if (!(problem instanceof SqlProblem)) throw problem

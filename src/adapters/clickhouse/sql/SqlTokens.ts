@@ -30,11 +30,11 @@ export const placeOf = (sql: string, at: number): string => {
 
 const SKIPPED = /(?:\s+|--[^\n]*|\/\/[^\n]*|#[! ][^\n]*|\/\*[^]*?\*\/)+/y
 const TOKEN =
-  /(?<digits>[xX]'[\da-fA-F]*'|[bB]'[01]*')|(?<word>[A-Za-z_]\w*)|\$(?<tag>\w*)\$(?<here>[^]*?)\$\k<tag>\$|'(?<text>(?:[^'\\]|\\[^]|'')*)'|`(?<back>[^`]*)`|"(?<double>[^"]*)"|(?<sign><=>|->|::|\|\||<=|>=|<>|!=|==|[()[\],.*+\-/%=<>?:;])/y
+  /(?<digits>[xX]'[\da-fA-F]*'|[bB]'[01]*')|(?<word>[A-Za-z_]\w*)|\$(?<tag>\w*)\$(?<here>[^]*?)\$\k<tag>\$|'(?<text>(?:[^'\\]|\\[^]|'')*)'|`(?<back>[^`]*)`(?!`)|"(?<double>[^"]*)"(?!")|(?<sign><=>|->|::|\|\||<=|>=|<>|!=|==|[()[\],.*+\-/%=<>?:;])/y
 const NUMBER =
   /(?:0[xX][\da-fA-F]+(?:\.[\da-fA-F]*)?(?:[pP][+-]?\d+)?|0[bB][01]+|(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])/y
-const WHOLE_NUMBER = /\d+/y
-const PLAIN_NAME = /^[^\\\x00-\x1f\x7f]+$/
+const WHOLE_NUMBER = /\d+(?!\w)/y
+const PLAIN_NAME = /^[^`\\\x00-\x1f\x7f]+$/
 
 /** What has begun and does not end, by its first character. */
 const UNENDED: Readonly<Record<string, string>> = {
@@ -52,20 +52,35 @@ const endsOperand = (token: Token | undefined): boolean =>
   token !== undefined
   && (token.kind !== "sign" ? token.kind !== "text" : token.text === ")" || token.text === "]")
 
-/** Braces would look like a parameter to the embedded engine. */
-const BRACES: Readonly<Record<string, string>> = { "{": "\\x7b", "}": "\\x7d" }
+/** As ClickHouse writes a character in any text or name. */
+const hex = (sign: string): string => `\\x${sign.charCodeAt(0).toString(16).padStart(2, "0")}`
 
-/** A text between single quotes, each of its characters as one that ClickHouse reads like that. */
+/** A text as a literal, and a name in backticks: whatever they hold, they end where they have to. */
+export const literalOf = (value: string): string =>
+  `'${value.replaceAll(/['\\{}\x00-\x1f\x7f]/g, hex)}'`
+export const writtenName = (name: string): string =>
+  `\`${name.replaceAll(/[`\\{}\x00-\x1f\x7f]/g, hex)}\``
+
+/**
+ * A text between single quotes as it is written for ClickHouse, without the quotes: its escapes stay,
+ * and what would look like the end of it, or like a parameter to the embedded engine, becomes one.
+ */
 const writtenText = (text: string): string =>
-  text.replaceAll(/\\([^])|''|[{}]/g, (found, escaped?: string) => {
+  text.replaceAll(/\\([^])|''|[{}\x00-\x1f\x7f]/g, (found, escaped?: string) => {
     if (found === "''") return "\\'"
-    if (escaped === undefined) return BRACES[found]!
-    return Object.hasOwn(BRACES, escaped) ? `\\\\${BRACES[escaped]}` : found
+    if (escaped === undefined) return hex(found)
+    return /[{}\x00-\x1f\x7f]/.test(escaped) ? `\\\\${hex(escaped)}` : found
   })
 
-/** A name as ClickHouse reads it in any place. */
-export const writtenName = (name: string): string =>
-  `\`${name.replaceAll(/[{}]/g, (brace) => BRACES[brace]!)}\``
+/** What a text says; undefined if it has other escapes than those that are written here. */
+export const contentOf = (text: string): string | undefined => {
+  let isKnown = true
+  const content = text.replaceAll(/\\x([0-7][\da-f])|\\([^])/g, (_, code?: string, sign = "") => {
+    isKnown &&= code !== undefined || sign === "'" || sign === "\\"
+    return code === undefined ? sign : String.fromCharCode(Number.parseInt(code, 16))
+  })
+  return isKnown ? content : undefined
+}
 
 const matchAt = (pattern: RegExp, sql: string, at: number): RegExpExecArray | undefined => {
   pattern.lastIndex = at
@@ -89,8 +104,10 @@ const problemAt = (sql: string, at: number): SqlProblem => {
 }
 
 const nameAt = (text: string, at: number): Token => {
-  if (PLAIN_NAME.test(text)) return { kind: "name", text, at }
-  const why = "a name is empty, or holds a backslash or a control character: choose another"
+  const name = contentOf(text)
+  if (name !== undefined && PLAIN_NAME.test(name)) return { kind: "name", text: name, at }
+  const why =
+    "a name is empty, or holds a backslash, a backtick or a control character: choose another"
   throw new SqlProblem(why, at)
 }
 
@@ -102,8 +119,8 @@ const otherAt = (sql: string, at: number): readonly [token: Token, length: numbe
   if (word !== undefined) return [{ kind: "word", text: word, at }, length]
   if (sign !== undefined) return [{ kind: "sign", text: sign, at }, length]
   if (digits !== undefined) return [{ kind: "number", text: digits, at }, length]
-  const content = text ?? here?.replaceAll(/['\\]/g, "\\$&")
-  if (content !== undefined) return [{ kind: "text", text: writtenText(content), at }, length]
+  if (text !== undefined) return [{ kind: "text", text: writtenText(text), at }, length]
+  if (here !== undefined) return [{ kind: "text", text: literalOf(here).slice(1, -1), at }, length]
   return [nameAt((back ?? double)!, at), length]
 }
 

@@ -5,19 +5,61 @@ const words = (text: string): ReadonlyArray<string> =>
   text.split(" ").map((word) => word.replaceAll("~", " "))
 const oneOf = (text: string) => fc.constantFrom(...words(text))
 
-const name = oneOf('id action outcome timestamp metadata n `a~b` "c" events.id e.n')
-const alias = oneOf('n x y `a~b` "c" total')
+/** Up to four of these between two signs. */
+const between = (sign: string, parts: ReadonlyArray<string>, minLength = 0) =>
+  fc
+    .array(fc.constantFrom(...parts), { minLength, maxLength: 4 })
+    .map((all) => `${sign}${all.join("")}${sign}`)
+
+const strangeSigns = [
+  "a",
+  " ",
+  "--",
+  "/*",
+  "*/",
+  ";",
+  "{p:String}",
+  ")",
+  "(",
+  ",",
+  "#!",
+  "\u00fc",
+  "$$",
+  "x"
+]
+const quoted = fc.oneof(
+  between('"', [...strangeSigns, "'"], 1),
+  between("`", [...strangeSigns, "'", '"'], 1)
+)
+const name = fc.oneof(
+  { weight: 9, arbitrary: oneOf('id action outcome timestamp metadata n `a~b` "c" events.id e.n') },
+  { weight: 1, arbitrary: quoted }
+)
+const alias = fc.oneof(oneOf('n x y `a~b` "c" total'), quoted)
 const number = oneOf("0 1 2 7 1.5 1e3 0x1F 1_000 100")
-const text = fc.constantFrom(
+const text = between("'", [
+  ...strangeSigns,
   "''",
-  "'a'",
-  "'it''s'",
-  "'\\''",
-  "'a\\\\'",
-  "'{p:String}'",
-  "'--'",
-  "'ü\n'",
-  "'\\d%'"
+  "\\'",
+  "\\\\",
+  "\\x27",
+  "\\{",
+  "\\d",
+  "\\%",
+  '"',
+  "`",
+  "\n"
+])
+/** The text of a type, as a literal. */
+const typeText = fc.constantFrom(
+  "'UInt8'",
+  "'Array(String)'",
+  "'Enum8(\\'a\\' = 1)'",
+  "'Enum8(''a'' = 1, \\'b\\\\\\'c\\' = -2)'",
+  "'Enum8(\\'a\\\\\\\\\\' = 1)'",
+  "'Enum8(\\'a\\'\\'b\\' = 1)'",
+  "'Enum8($$a\\'b$$ = 1)'",
+  "'Tuple(`a b` DateTime64(3, \\'UTC\\'))'"
 )
 const type = fc.constantFrom(
   "String",
@@ -67,7 +109,7 @@ const { query } = fc.letrec<Grammar>((tie: fc.LetrecTypedTie<Grammar>) => {
       name,
       number,
       text,
-      oneOf("NULL true false 'a' -1 +2"),
+      oneOf("NULL true false 'a' -1 +2 x'4a' $$a'b$$"),
       row("(", inner, ")"),
       row("(", inner, ",", some, ")"),
       row("[", some, "]"),
@@ -87,7 +129,7 @@ const { query } = fc.letrec<Grammar>((tie: fc.LetrecTypedTie<Grammar>) => {
       fc.tuple(fc.oneof(name, number), type).map((cast) => cast.join("::")),
       row("toString(", inner, ") ::", type),
       row("CAST(", inner, "AS", type, ")"),
-      row("CAST(", inner, ", 'UInt8')"),
+      row("CAST(", inner, ",", typeText, ")"),
       row("CASE", maybe(inner), "WHEN", inner, "THEN", inner, maybe(row("ELSE", inner)), "END"),
       row("INTERVAL", fc.oneof(number, inner), unit),
       row("INTERVAL '7 day' +", inner),
@@ -102,7 +144,7 @@ const { query } = fc.letrec<Grammar>((tie: fc.LetrecTypedTie<Grammar>) => {
       row("if(", inner, ",", inner, "AS", alias, ",", inner, ")"),
       row("arrayMap(x ->", inner, ", [", some, "])"),
       row("arrayFilter((x, y) ->", inner, ", [1], [2])"),
-      row("JSONExtract(", inner, ", 'a',", "'Array(String)'", ")"),
+      row("JSONExtract(", inner, ", 'a',", typeText, ")"),
       row("count(", fc.constantFrom("", "*", "DISTINCT id"), ")"),
       row("quantile(0.5)(", inner, ")"),
       row("sumIf(", inner, ",", inner, ")"),
@@ -207,8 +249,11 @@ const { query } = fc.letrec<Grammar>((tie: fc.LetrecTypedTie<Grammar>) => {
 /** A statement of the grammar. */
 export const derivations: fc.Arbitrary<string> = query
 
-const SPLITS = /('(?:[^'\\]|\\[^]|'')*'|\w+|\s+|[^])/g
+const SPLITS = /('(?:[^'\\]|\\[^]|'')*'|"[^"]*"|`[^`]*`|\w+|\s+|[^])/g
 const strange = fc.constantFrom(
+  '"a` b"',
+  '`a" b`',
+  "'a\\\\' b'",
   "'",
   "\\",
   "`",
