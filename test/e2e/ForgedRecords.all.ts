@@ -8,9 +8,10 @@ import { join } from "node:path"
 import { Kafka, logLevel, Partitioners } from "kafkajs"
 import { afterAll, assert, beforeAll, it } from "vitest"
 import { event } from "../support/BlackBox.ts"
-import { Client } from "../support/Client.ts"
+import { Client, readStream } from "../support/Client.ts"
 import { eventuallyAsync } from "../support/Eventually.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
+import { Chain } from "../verify/support/Chains.ts"
 
 const data = freshFolder("take-over")
 const environment = {
@@ -115,4 +116,26 @@ it("refuses to start with another secret, and says why", async () => {
   running = await start(environment)
   assert.deepStrictEqual(await ids(), ["one", "three", "two"])
   assert.isTrue(existsSync(join(data, "authenticated-from.json")))
+})
+
+it("streams what the sequencer has written, and nothing that another producer has", async () => {
+  const { created_at, hash } = (await client().all()).find((one) => one.sequence_number === 3)!
+  const chain = new Chain("acme")
+  chain.head = { sequence_number: 3, hash, created_at }
+  const forged = chain.append({ id: "forged" })
+  const messages = await readStream(`${running.url}/v1/events/stream`, testKey("acme"), {
+    opened: async () => {
+      await produce("alk.events", "acme", forged)
+      await send("four")
+      await send("five")
+    },
+    done: ({ length }) => length >= 2
+  })
+  assert.deepStrictEqual(
+    messages.map(({ data, id }) => [id, JSON.parse(data).id]),
+    [
+      ["4", "four"],
+      ["5", "five"]
+    ]
+  )
 })

@@ -68,9 +68,9 @@ const LIMITS = `## What can't be found, or only later
 
 - Hashes hold no secret, so who may write to \`alk.events\` or \`alk.traces\` can append a record
   that links. \`alk.state\`, which has a MAC, says which offsets the sequencer has written: any
-  other record is a break, is in no answer and erases nothing. A subscriber that reads the topic
-  sees it all the same, and can't tell it from the sequencer's before the next one or the next
-  signed checkpoint. Keep producers other than alk off its topics.
+  other record is a break, is in no answer and no live stream, and erases nothing. A subscriber
+  that reads the topic sees it all the same, and can't tell it from the sequencer's before the
+  next one or the next signed checkpoint. Keep producers other than alk off its topics.
 - Where \`alk.state\` is lost, nothing tells a record that links from the sequencer's: it is
   adopted, and \`notices\` of every later verification say when that was and up to which offset
   (\`test/tampering/Replay.all.ts\`).

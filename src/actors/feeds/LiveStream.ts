@@ -9,7 +9,6 @@ import { EventLog, type LogReader, type LogRecord, LogUnavailable } from "../../
 import { type Heads, headOf } from "../follower/Heads.ts"
 import type { Keys, Principal } from "../follower/Keys.ts"
 import { reportMalformed, takeEach } from "../log/Malformed.ts"
-import type { Partition } from "../log/PartitionScan.ts"
 import {
   KEEP_ALIVE_COMMENT,
   type LiveMessage,
@@ -48,6 +47,11 @@ interface Feed {
   keepAlive(): void
 }
 
+interface FeedPlace {
+  readonly topic: Chain
+  readonly partition: number
+}
+
 /** A feed, and how far it is. */
 export interface OpenFeed<F> {
   readonly feed: F
@@ -55,23 +59,53 @@ export interface OpenFeed<F> {
   position: number
 }
 
-/** Hand on every record of one partition from `start` on; what fails is tried again. */
-const readForEver = (reader: LogReader, place: Partition, start: number, open: OpenFeed<Feed>) => {
+/** Deliver those of the records that a sequencer has written, each as soon as that is known of it. */
+const deliverOwn = Effect.fnUntraced(function* (
+  heads: Heads["Service"],
+  { partition, topic }: FeedPlace,
+  records: ReadonlyArray<LogRecord>,
+  deliver: (own: ReadonlyArray<LogRecord>) => Effect.Effect<void>
+) {
+  for (let left = records; left.length > 0; ) {
+    const { own, rest } = yield* heads.decided(topic, partition, left)
+    // The sequencer and the projection report the others.
+    yield* deliver(own)
+    left = rest
+  }
+})
+
+/**
+ * Hand on every record that a sequencer has written to one partition from `start` on; what fails is
+ * tried again.
+ */
+const readForEver = (
+  heads: Heads["Service"],
+  reader: LogReader,
+  place: FeedPlace,
+  start: number,
+  open: OpenFeed<Feed>
+) => {
   const { feed } = open
   let offset = start
   const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
-  const deliver = (record: LogRecord) => {
+  const take = (record: LogRecord) => {
+    offset = record.offset + 1
     feed.deliver(record)
-    open.position = record.offset + 1
+    open.position = offset
+  }
+  const deliver = (records: ReadonlyArray<LogRecord>) => {
+    const malformed = takeEach(place, records, take)
+    feed.flush()
+    return reportMalformed(malformed)
   }
   return Effect.suspend(() => reader.fetch([{ ...place, offset }], limits)).pipe(
-    Effect.flatMap(([fetched]) => {
-      if (fetched === undefined) return Effect.void
-      offset = fetched.nextOffset
-      const malformed = takeEach(fetched, fetched.records, deliver)
-      feed.flush()
-      return reportMalformed(malformed)
-    }),
+    Effect.flatMap(([fetched]) =>
+      fetched === undefined
+        ? Effect.void
+        : Effect.map(deliverOwn(heads, place, fetched.records, deliver), () => {
+            offset = fetched.nextOffset
+          })
+    ),
     Effect.forever,
     Effect.catchDefect((defect) => Effect.fail(defect)),
     Effect.retry(Schedule.spaced("500 millis"))
@@ -79,8 +113,8 @@ const readForEver = (reader: LogReader, place: Partition, start: number, open: O
 }
 
 /**
- * Deliver the records after those that the heads known here include, for as long as the scope is
- * open.
+ * Deliver what sequencers have written after what the heads known here include, for as long as the
+ * scope is open.
  */
 export const openFeed = Effect.fnUntraced(function* <F extends Feed>(
   heads: Heads["Service"],
@@ -95,7 +129,7 @@ export const openFeed = Effect.fnUntraced(function* <F extends Feed>(
   const open: OpenFeed<F> = { feed, position: Math.min(written, end) }
   // What expires takes the markers of its transactions along, which the heads don't count.
   const from = Math.max(start, open.position)
-  yield* Effect.forkScoped(readForEver(reader, { topic, partition }, from, open))
+  yield* Effect.forkScoped(readForEver(heads, reader, { topic, partition }, from, open))
   yield* Effect.forkScoped(
     Effect.sync(() => feed.keepAlive()).pipe(Effect.delay(KEEP_ALIVE), Effect.forever)
   )

@@ -6,7 +6,8 @@ import { Context, type Effect } from "effect"
 import type { Chain, ChainKey, Head } from "../../domain/chain/Chains.ts"
 import type { Own } from "../../domain/records/OwnOffsets.ts"
 import type { Adopted } from "../../domain/records/StateRecords.ts"
-import type { LogUnavailable } from "../../ports/EventLog.ts"
+import type { LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
+import type { Decided } from "../log/OwnRecords.ts"
 
 export class Heads extends Context.Service<
   Heads,
@@ -25,6 +26,15 @@ export class Heads extends Context.Service<
     written(chain: Chain, partition: number): Effect.Effect<number>
     /** Which records of the chains' topics a sequencer has written, as far as is known here. */
     own(partition: number): Effect.Effect<Own>
+    /**
+     * Of records that were read from the chain's topic, in order, those of which it is decided by
+     * now whether a sequencer has written them; waits until that is decided of the first.
+     */
+    decided(
+      chain: Chain,
+      partition: number,
+      records: ReadonlyArray<LogRecord>
+    ): Effect.Effect<Decided>
     /** When the topics were taken for what a sequencer has written; undefined if never. */
     adopted(partition: number): Effect.Effect<Adopted | undefined>
     /**

@@ -10,7 +10,7 @@ import { defined } from "../../domain/Defined.ts"
 import { reasonOf } from "../../domain/json/RecordFields.ts"
 import { gaugeOf } from "../../domain/metrics/Metrics.ts"
 import { ownCopy } from "../../domain/OwnBytes.ts"
-import { everythingOwn, OwnOffsets } from "../../domain/records/OwnOffsets.ts"
+import { everythingOwn } from "../../domain/records/OwnOffsets.ts"
 import { noProgress, type Progress, progressIn } from "../../domain/records/Progress.ts"
 import { type Receipt, readReceipt, readVerdict } from "../../domain/records/Receipt.ts"
 import { ATTEMPT_HEADER, KIND_HEADER, RECEIPT_HEADER } from "../../domain/records/RecordHeaders.ts"
@@ -42,6 +42,7 @@ import {
 import { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
 import type { StoredTopic } from "../../ports/TopicRows.ts"
 import { type Malformed, reportMalformed, takeEach } from "../log/Malformed.ts"
+import { OwnRecords, type Undecided } from "../log/OwnRecords.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
 import { handOverName, moveHead, readHead } from "../sequencer/SequencerState.ts"
 import { Heads } from "./Heads.ts"
@@ -74,7 +75,7 @@ class LogState {
   readonly heads = new Map<string, Head>()
   readonly traceHeads = new Map<string, Head>()
   /** Per partition: which records of the chains' topics a sequencer has written. */
-  readonly own: Array<OwnOffsets>
+  readonly own: Array<OwnRecords>
   /** By partition when the topics were adopted. */
   readonly adopted = new Map<number, Adopted>()
   /** Notes with which keys have handed trees over, by `handOverName`. */
@@ -100,7 +101,7 @@ class LogState {
     this.#placement = placement
     const all = Array.from({ length: placement.partitions }, (_, partition) => partition)
     this.progress = all.map(noProgress)
-    this.own = all.map(() => new OwnOffsets())
+    this.own = all.map(() => new OwnRecords(0))
     this.evictedBelow = all.map(() => 0)
     this.#progressNext = all.map(() => 0)
   }
@@ -109,7 +110,7 @@ class LogState {
   grow(partitions: number): void {
     for (let partition = this.progress.length; partition < partitions; partition++) {
       this.progress.push(noProgress(partition))
-      this.own.push(new OwnOffsets())
+      this.own.push(new OwnRecords(0))
       this.evictedBelow.push(0)
       this.#progressNext.push(0)
       for (const topic of ["progress", "state", "receipts"] as const) {
@@ -140,6 +141,7 @@ class LogState {
       const { nextOffset, partition, topic } = one
       const take = (record: LogRecord) => this.#takeRecord(topic, partition, record)
       malformed.push(...takeEach(one, one.records, take))
+      if (topic === "state") this.own[partition]!.answered(one)
       this.positions.set(`${topic}/${partition}`, { topic, partition, offset: nextOffset })
     }
     this.#resumeWaits()
@@ -216,7 +218,7 @@ class LogState {
       this.signers.set(partition, readTreeSigner(record.value).vkey)
     } else if (key === ADOPTED_KEY && record.value !== null) {
       this.adopted.set(partition, readAdopted(record.value))
-    } else this.own[partition]!.take(key, record.value)
+    } else this.own[partition]!.take(record)
   }
 
   #takeReceipt(partition: number, record: LogRecord): void {
@@ -473,14 +475,25 @@ const makeHeads = (
   barrier: Barrier
 ): Heads["Service"] => {
   const { heads, traceHeads } = logState
-  const writtenOf = (chain: Chain, partition: number) => logState.own[partition]?.next(chain) ?? 0
+  const writtenOf = (chain: Chain, partition: number) =>
+    logState.own[partition]?.own.next(chain) ?? 0
   const headIn = (all: ReadonlyMap<string, Head>) => (tenantId: string) =>
     Effect.map(barrier(["state"], log.partitionOf(tenantId)), () => all.get(tenantId))
   return Heads.of({
     head: headIn(heads),
     traceHead: headIn(traceHeads),
     written: (chain, partition) => Effect.sync(() => writtenOf(chain, partition)),
-    own: (partition) => Effect.sync(() => logState.own[partition] ?? everythingOwn),
+    own: (partition) => Effect.sync(() => logState.own[partition]?.own ?? everythingOwn),
+    decided: (chain, partition, records) =>
+      Effect.suspend(() => {
+        const first = records[0]?.offset ?? -1
+        let found: Undecided | undefined
+        const undecided = () => (found ??= logState.own[partition]?.undecided())
+        return Effect.map(
+          logState.until(() => (undecided()?.end(chain) ?? -Infinity) > first),
+          () => undecided()!.decide(chain, records)
+        )
+      }),
     adopted: (partition) => Effect.sync(() => logState.adopted.get(partition)),
     reached: ({ chain, tenantId }, offset, sequenceNumber) => {
       const all = chain === "events" ? heads : traceHeads

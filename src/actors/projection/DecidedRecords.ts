@@ -1,49 +1,39 @@
 /**
- * Which of the records of a partition's chains that were fetched a sequencer has written. It says so
- * on `alk.state`, in the same transaction; but the ends of a transaction reach its topics at
- * different times, so what the changelog does not cover yet is held until that is decided.
+ * The records of a partition's chains that were fetched, held until it is decided which of them a
+ * sequencer has written.
  */
 import { Effect } from "effect"
 import { type Chain, chains } from "../../domain/chain/Chains.ts"
-import { type Own, OwnOffsets } from "../../domain/records/OwnOffsets.ts"
-import type { Fetched, LogReader, LogRecord } from "../../ports/EventLog.ts"
-import { EventLog } from "../../ports/EventLog.ts"
+import type { Own } from "../../domain/records/OwnOffsets.ts"
+import { EventLog, type Fetched, type LogReader } from "../../ports/EventLog.ts"
 import { takeEach } from "../log/Malformed.ts"
+import { countBelow, OwnRecords, type Undecided } from "../log/OwnRecords.ts"
 import { scan } from "../log/PartitionScan.ts"
 
 /** Answers of a topic that are held at most; it is not fetched meanwhile. */
 const HELD_MAX = 2
-/**
- * The first answer about `alk.state` after the held records may have been asked for before they
- * came, where another broker has it; the second one was not.
- */
-const ANSWERS_WAITED = 2
 
 /** Records that are fetched and may not be a sequencer's. */
 interface Held {
   fetched: Fetched
-  /** Answers about `alk.state` since then. */
-  answers: number
-  /** All of the sequencer's records are covered once `alk.state` is read up to here. */
-  coveredAt: number | undefined
+  readonly undecided: Undecided
 }
 
 export class DecidedRecords {
-  readonly #own = new OwnOffsets()
+  readonly #state: OwnRecords
   readonly #held: Record<Chain, Array<Held>> = { events: [], traces: [] }
-  #next: number
 
   constructor(next: number) {
-    this.#next = next
+    this.#state = new OwnRecords(next)
   }
 
   get own(): Own {
-    return this.#own
+    return this.#state.own
   }
 
   /** Where `alk.state` is read on. */
   get next(): number {
-    return this.#next
+    return this.#state.next
   }
 
   /** True while no more records of this chain are to be fetched. */
@@ -59,7 +49,7 @@ export class DecidedRecords {
     const decided = chains.flatMap((chain) => {
       const fetched = all.find(({ topic }) => topic === chain)
       const held = this.#held[chain]
-      if (fetched !== undefined) held.push({ fetched, answers: 0, coveredAt: undefined })
+      if (fetched !== undefined) held.push({ fetched, undecided: this.#state.undecided() })
       return this.#release(chain)
     })
     return [...decided, ...others]
@@ -67,25 +57,17 @@ export class DecidedRecords {
 
   #takeState(state: Fetched): void {
     // What can't be read is reported by the sequencer and the follower.
-    takeEach(state, state.records, ({ key, value }: LogRecord) =>
-      this.#own.take(key?.toString() ?? "", value)
-    )
-    this.#next = state.nextOffset
-    for (const held of chains.flatMap((chain) => this.#held[chain])) {
-      held.answers += 1
-      if (held.answers === ANSWERS_WAITED) held.coveredAt = state.writtenEnd
-    }
+    takeEach(state, state.records, (record) => this.#state.take(record))
+    this.#state.answered(state)
   }
 
   #release(chain: Chain): ReadonlyArray<Fetched> {
     const held = this.#held[chain]
     const decided: Array<Fetched> = []
     for (let [first] = held; first !== undefined; [first] = held) {
-      const { coveredAt, fetched } = first
-      const isCovered = coveredAt !== undefined && this.#next >= coveredAt
-      const end = isCovered ? Infinity : (this.#own.next(chain) ?? Infinity)
+      const { fetched, undecided } = first
       const { records } = fetched
-      const count = countBelow(records, end)
+      const count = countBelow(records, undecided.end(chain))
       const next = records[count]
       if (next === undefined) {
         decided.push(fetched)
@@ -102,12 +84,6 @@ export class DecidedRecords {
 }
 
 const isChain = (topic: string): topic is Chain => chains.some((chain) => chain === topic)
-
-/** How many of the records, in order, are before an offset. */
-const countBelow = (records: ReadonlyArray<LogRecord>, end: number): number => {
-  if ((records.at(-1)?.offset ?? -1) < end) return records.length
-  return records.findIndex(({ offset }) => offset >= end)
-}
 
 /** As far as `alk.state` is decided now. */
 export const readDecided = Effect.fnUntraced(function* (reader: LogReader, partition: number) {

@@ -11,11 +11,13 @@ import { noProgress } from "../../../src/domain/records/Progress.ts"
 import { EventLog, type LogRecord, type Position } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
 import { Chain } from "../../verify/support/Chains.ts"
+import { FollowedState } from "../support/FollowedState.ts"
 import { whileTimePasses } from "../support/PassingTime.ts"
 
 /** One tenant's chain: all of it is committed, and in the store as well. */
 class World {
   readonly chain = new Chain("acme")
+  readonly state = new FollowedState("events")
   readonly revoked = Deferred.makeUnsafe<void>()
   readonly #records: Array<LogRecord> = []
 
@@ -28,11 +30,21 @@ class World {
   searches: Duration.Input = 0
 
   commit(...actions: ReadonlyArray<string>): void {
-    for (const action of actions) {
-      const value = Buffer.from(this.chain.append({ action }))
-      const offset = this.#records.length
-      this.#records.push({ offset, timestamp: 0, key: Buffer.from("acme"), value, headers: {} })
-    }
+    const first = this.end
+    for (const action of actions) this.#write(this.chain.append({ action }))
+    this.state.cover(first, this.end)
+  }
+
+  /** Another producer writes what would come next in the chain. */
+  forge(action: string): void {
+    const other = new Chain("acme")
+    other.head = this.chain.head
+    this.#write(other.append({ action }))
+  }
+
+  #write(body: string): void {
+    const [offset, value] = [this.end, Buffer.from(body)]
+    this.#records.push({ offset, timestamp: 0, key: Buffer.from("acme"), value, headers: {} })
   }
 
   /** A record of whose JSON only the link at its end is left. */
@@ -101,6 +113,7 @@ const layerFeed = (world: World, streamsMax = 10) =>
       Layer.mock(Heads, {
         head: () => Effect.sync(() => world.chain.head),
         written: () => Effect.sync(() => world.written),
+        decided: world.state.decided,
         reached: (_, offset) =>
           world.written >= offset ? Effect.sync(() => world.chain.head) : Effect.never
       }),
@@ -134,6 +147,21 @@ const idsIn = (bytes: Uint8Array): ReadonlyArray<number> => {
 const idsOf = (stream: Stream.Stream<Uint8Array>, count: number) =>
   stream.pipe(
     Stream.flatMap((bytes) => Stream.fromIterable(idsIn(bytes))),
+    Stream.take(count),
+    Stream.runCollect
+  )
+
+/** The ids and actions of the first so many events of a stream. */
+const actionsOf = (stream: Stream.Stream<Uint8Array>, count: number) =>
+  stream.pipe(
+    Stream.flatMap((bytes) => {
+      const events = Buffer.from(bytes)
+        .toString()
+        .matchAll(/^id: (\d+)\ndata: (.*)$/gm)
+      return Stream.fromIterable(
+        [...events].map(([, id, data]) => [Number(id), JSON.parse(data!).action] as const)
+      )
+    }),
     Stream.take(count),
     Stream.runCollect
   )
@@ -239,6 +267,69 @@ describe("the live stream of events", () => {
       world.commit("b.wanted", "a.broken", "b.wanted")
       world.damage(1)
       assert.deepStrictEqual(yield* idsOf(stream, 2), [1, 3])
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)), whileTimePasses)
+  })
+
+  it.effect("has nothing that another producer has written, before, between or after", () => {
+    const world = new World()
+    return Effect.gen(function* () {
+      const stream = yield* subscribe()
+      const seen = yield* Effect.forkChild(actionsOf(stream, 3))
+      world.forge("a.forged")
+      world.commit("a.one")
+      world.forge("a.forged")
+      // So long that it is known to be nothing of the sequencer's before anything follows.
+      yield* TestClock.adjust("1 second")
+      world.forge("a.forged")
+      world.commit("a.two", "a.three")
+      assert.deepStrictEqual(yield* Fiber.join(seen), [
+        [1, "a.one"],
+        [2, "a.two"],
+        [3, "a.three"]
+      ])
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)), whileTimePasses)
+  })
+
+  it.effect("opens while the last record of the topic is another producer's", () => {
+    const world = new World()
+    return Effect.gen(function* () {
+      yield* subscribe()
+      world.commit("a.one")
+      world.forge("a.forged")
+      world.written = 1
+      yield* TestClock.adjust("1 second")
+      const stream = yield* subscribe()
+      world.commit("a.two")
+      assert.deepStrictEqual(yield* actionsOf(stream, 1), [[2, "a.two"]])
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)), whileTimePasses)
+  })
+
+  it.effect("has each event once, in order, however late the sequencer's word on it is", () => {
+    const world = new World()
+    return Effect.gen(function* () {
+      const stream = yield* subscribe()
+      const seen: Array<number> = []
+      const ended = yield* stream.pipe(
+        Stream.takeUntil((bytes) => {
+          seen.push(...idsIn(bytes))
+          return seen.length >= 4
+        }),
+        Stream.runDrain,
+        Effect.forkChild
+      )
+      world.commit("a.one")
+      yield* TestClock.adjust("1 second")
+      world.state.isLate = true
+      world.commit("a.two")
+      world.forge("a.forged")
+      world.commit("a.three")
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(seen, [1])
+      world.state.isLate = false
+      yield* TestClock.adjust("1 second")
+      world.commit("a.four")
+      yield* Fiber.join(ended)
+      assert.deepStrictEqual(seen, [1, 2, 3, 4])
     }).pipe(Effect.scoped, Effect.provide(layerFeed(world)), whileTimePasses)
   })
 

@@ -237,6 +237,18 @@ const follow = (after: number, last: number, random: () => number) =>
     return seen
   })
 
+/** An execution with one span beside its root. */
+const begun = (): Writer => {
+  const writer = new Writer()
+  writer.start()
+  writer.span("s")
+  return writer
+}
+
+/** The ids and payloads of the events of spans. */
+const payloadsOf = (pieces: Iterable<Uint8Array>) =>
+  messagesOf(text(pieces)).map(({ data, id }) => [id, data.payload] as const)
+
 describe("following an execution", () => {
   for (let seed = 1; seed <= 12; seed++) {
     it.effect(`tells every change once, however clients come and go (${seed})`, () => {
@@ -331,6 +343,52 @@ describe("following an execution", () => {
           ["execution.updated", 4, RUN, "COMPLETED"]
         ]
       )
+    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), whileTimePasses)
+  })
+
+  it.effect("tells nothing that another producer has written", () => {
+    const world = new FeedWorld()
+    const [writer, other] = [begun(), begun()]
+    for (const fact of writer.facts) world.commit(fact)
+    world.project()
+    return Effect.gen(function* () {
+      const feed = yield* TraceFeed
+      const bytes = yield* feed.subscribe(subscription)
+      const live = yield* Effect.forkChild(bytes.pipe(Stream.take(3), Stream.runCollect))
+      other.event(1, { forged: true })
+      const forged = other.facts.at(-1)!
+      world.forge(forged)
+      // So long that it is known to be nothing of the sequencer's before anything follows.
+      yield* TestClock.adjust("1 second")
+      world.forge(forged)
+      for (let n = 1; n <= 2; n++) writer.event(n)
+      for (const fact of writer.facts.slice(3)) world.commit(fact)
+      assert.deepStrictEqual(payloadsOf(yield* Fiber.join(live)), [
+        [4, { n: 1 }],
+        [5, { n: 2 }]
+      ])
+    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), whileTimePasses)
+  })
+
+  it.effect("tells each change once, however late the sequencer's word on it is", () => {
+    const world = new FeedWorld()
+    const writer = begun()
+    for (const fact of writer.facts) world.commit(fact)
+    world.project()
+    return Effect.gen(function* () {
+      const feed = yield* TraceFeed
+      const bytes = yield* feed.subscribe(subscription)
+      const live = yield* Effect.forkChild(bytes.pipe(Stream.take(3), Stream.runCollect))
+      for (let n = 1; n <= 2; n++) writer.event(n)
+      world.state.isLate = true
+      for (const fact of writer.facts.slice(3)) world.commit(fact)
+      yield* TestClock.adjust("5 seconds")
+      assert.isTrue(live.pollUnsafe() === undefined, "told before it was known whose it is")
+      world.state.isLate = false
+      assert.deepStrictEqual(payloadsOf(yield* Fiber.join(live)), [
+        [4, { n: 1 }],
+        [5, { n: 2 }]
+      ])
     }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), whileTimePasses)
   })
 

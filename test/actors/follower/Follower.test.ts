@@ -326,3 +326,64 @@ it.effect("what a known head stands for is waited for, before the end of its top
     yield* Fiber.join(shown)
   }).pipe(Effect.scoped, whileTimePasses)
 )
+
+it.effect("records are a sequencer's once it says so, or others' once it can't any more", () =>
+  Effect.gen(function* () {
+    const fetches = yield* Queue.unbounded<Partial<Fetched>>()
+    const asks = yield* Queue.unbounded<void>()
+    const log = Layer.mock(EventLog, {
+      partitions: 1,
+      bootstrap: "nowhere",
+      partitionOf: () => 0,
+      placement: Effect.sync(() => new Placement(1)),
+      bounds: () => Effect.succeed({ start: 0, end: 0 }),
+      ends: (positions) => Effect.succeed(positions.map(() => 0)),
+      appender: Effect.never,
+      onAppended: () => Effect.void,
+      reader: Effect.succeed({
+        fetch: (positions: ReadonlyArray<Position>) =>
+          Effect.gen(function* () {
+            yield* Queue.offer(asks, undefined)
+            const position = positions.find(({ topic }) => topic === "state")!
+            const nextOffset = position.offset
+            const found = yield* Queue.take(fetches)
+            const ends = { writtenEnd: nextOffset, stableEnd: nextOffset, logStart: 0 }
+            return [{ ...position, ...ends, nextOffset, records: [], ...found }]
+          })
+      })
+    })
+    const following = yield* Layer.build(
+      layerLogFollower.pipe(Layer.provide([log, Layer.mock(EventStore, { ping: Effect.void })]))
+    )
+    const heads = Context.get(following, Heads)
+    yield* Queue.take(asks)
+    const answer = (found: Partial<Fetched>) =>
+      Effect.andThen(Queue.offer(fetches, found), Queue.take(asks))
+    const applied = (offset: number, events_next: number): Partial<Fetched> => {
+      const value = Buffer.from(JSON.stringify({ ...noApplied, events_next, traces_next: 0 }))
+      const record = { offset, timestamp: 0, key: Buffer.from("applied"), value, headers: {} }
+      return { records: [record], nextOffset: offset + 1, writtenEnd: offset + 1 }
+    }
+    const recordAt = (offset: number) => stateRecord(offset, "acme", 1)
+    const [first, second, third] = [recordAt(1), recordAt(4), recordAt(5)] as const
+    const decided = (some: ReadonlyArray<LogRecord>) => heads.decided("events", 0, some)
+    yield* answer(applied(0, 2))
+    assert.deepStrictEqual(yield* decided([first, second, third]), {
+      own: [first],
+      rest: [second, third]
+    })
+    const later = yield* Effect.forkChild(decided([second, third]), { startImmediately: true })
+    // What is written of the changelog up to 5 may say more of them.
+    for (let time = 0; time < 3; time++) yield* answer({ writtenEnd: 5 })
+    yield* TestClock.adjust("1 second")
+    assert.isUndefined(later.pollUnsafe(), "decided before the changelog was read")
+    yield* answer(applied(3, 5))
+    assert.deepStrictEqual(yield* Fiber.join(later), { own: [second], rest: [third] })
+    const never = yield* Effect.forkChild(decided([third]), { startImmediately: true })
+    yield* answer({})
+    yield* TestClock.adjust("1 second")
+    assert.isUndefined(never.pollUnsafe(), "the answer may have been asked for before")
+    yield* answer({})
+    assert.deepStrictEqual(yield* Fiber.join(never), { own: [], rest: [] })
+  }).pipe(Effect.scoped, whileTimePasses)
+)

@@ -15,10 +15,12 @@ import { EventLog, type LogRecord, type Position } from "../../../src/ports/Even
 import { EventStore } from "../../../src/ports/EventStore.ts"
 import { TraceStore } from "../../../src/ports/TraceStore.ts"
 import { foldedReads } from "../../support/FoldedStore.ts"
+import { FollowedState } from "./FollowedState.ts"
 
 /** Facts as they come, and how far each part has got with them. */
 export class FeedWorld {
   readonly committed: Array<TraceFact> = []
+  readonly state = new FollowedState("traces")
   readonly #records: Array<LogRecord> = []
   readonly #stored: Array<TraceFact> = []
   readonly revoked = Deferred.makeUnsafe<void>()
@@ -29,6 +31,12 @@ export class FeedWorld {
 
   commit(fact: TraceFact): void {
     this.committed.push(fact)
+    this.forge(fact)
+    this.state.cover(this.end - 1, this.end)
+  }
+
+  /** As another producer writes it. */
+  forge(fact: TraceFact): void {
     this.#records.push({
       offset: this.#records.length,
       timestamp: 0,
@@ -52,7 +60,7 @@ export class FeedWorld {
   }
 
   get tracesNext(): number {
-    return this.#stored.length
+    return this.#stored.length === this.committed.length ? this.end : this.#stored.length
   }
 
   get end(): number {
@@ -145,6 +153,7 @@ const headsOf = (world: FeedWorld) => {
     head: () => Effect.succeed(undefined),
     traceHead: (tenantId) => Effect.sync(() => headOf(tenantId)),
     written: () => Effect.sync(() => world.end),
+    decided: world.state.decided,
     reached: ({ tenantId }) => Effect.sync(() => headOf(tenantId))
   })
 }

@@ -508,6 +508,7 @@ const headsOf = (world: World) =>
     traceHead: (tenantId) => Effect.sync(() => world.state.traceHeads.get(tenantId)),
     written: () => Effect.succeed(Number.MAX_SAFE_INTEGER),
     own: () => Effect.succeed(everythingOwn),
+    decided: (_chain, _partition, own) => Effect.succeed({ own, rest: [] }),
     adopted: () => Effect.succeed(undefined),
     reached: ({ chain, tenantId }) =>
       Effect.sync(() =>
