@@ -327,6 +327,20 @@ describe("a job that does not come to its end", () => {
     )
   })
 
+  it("is removed by the key that asked for it, or by one that may write as well", async () => {
+    const [reader, writer] = [`alk_live_${"p".repeat(43)}`, `alk_live_${"v".repeat(43)}`]
+    const of = (keyId: string, scopes: ReadonlyArray<"read" | "write">) =>
+      ({ tenantId: "acme", keyId, scopes }) as const
+    world.principals.set(reader, of("key_reader", ["read"]))
+    world.principals.set(writer, of("key_writer", ["read", "write"]))
+    const { id } = await ended({ kind: "pdf" })
+    const refused = await remove(id, reader)
+    assert.strictEqual(refused.status, 403)
+    assert.match(refused.body.error.message, /another one needs the scope write/)
+    assert.strictEqual((await jobOf(id)).status, "done")
+    assert.strictEqual((await remove(id, writer)).status, 204)
+  })
+
   it("is cancelled by another process than the one that makes it", async () => {
     const gate = gated()
     const other = await begin()

@@ -275,6 +275,25 @@ describe("a session", () => {
     assert.deepStrictEqual([body.session.tenant_id, body.admin.tenant_id], ["acme", SYSTEM_TENANT])
   })
 
+  it("of one kind is none of the other, whatever its cookie is called", async () => {
+    await start()
+    for (const [credential, name, other] of [
+      [READ_KEY, "alk_session", "alk_admin"],
+      [ADMIN_TOKEN, "alk_admin", "alk_session"]
+    ] as const) {
+      const cookie = cookieOf(await signIn(credential))
+      const renamed = cookie.replace(name, other)
+      assert.notStrictEqual(renamed, cookie)
+      const made = { ...own(renamed, "POST"), json: { scopes: ["read"] } }
+      assert.strictEqual((await api.call(KEYS, made)).status, 401)
+      for (const path of ["/v1/admin/tenants", "/v1/me", "/v1/events"]) {
+        assert.strictEqual((await api.call(path, own(renamed))).status, 401, `${other} ${path}`)
+      }
+      const { body } = await api.call(SESSION, own(renamed))
+      assert.deepStrictEqual([body.session, body.admin], [null, null])
+    }
+  })
+
   it("of the admin token is used beside the other where a request asks for it, and ends alone", async () => {
     await start()
     const admin = cookieOf(await signIn(ADMIN_TOKEN))

@@ -3,7 +3,7 @@
  * restores its state, then turns commands into events, receipts and state changes, one transaction
  * per chunk. Only what is committed enters its state; after any failure it is thrown away.
  */
-import { Clock, Effect, Fiber, Metric, Schema } from "effect"
+import { Clock, Effect, Fiber, Metric } from "effect"
 import { counterOf, gaugeOf, histogramOf } from "../../domain/metrics/Metrics.ts"
 import { checkpointHeaders, traceFactHeaders } from "../../domain/records/CloudEvent.ts"
 import { CommandUnreadable, decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
@@ -23,6 +23,7 @@ import { registryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { currentTime, formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import {
   EventLog,
+  type Fetched,
   type LogRecord,
   type LogUnavailable,
   type NewRecord,
@@ -32,6 +33,7 @@ import {
   type TransactionalWriter,
   type WriterFenced
 } from "../../ports/EventLog.ts"
+import { malformedRecords } from "../log/Malformed.ts"
 import { advance, endsAfter, type LogEnds, stateRecords } from "./Changelog.ts"
 import { IdTexts } from "./IdTexts.ts"
 import { withoutMisplaced } from "./Misplaced.ts"
@@ -63,18 +65,7 @@ const PURGE_LOOK_MICROS = 60_000_000
 /** Bytes of the events in one transaction at most, before compression. */
 const CHUNK_BYTES_MAX = 16 * 1_048_576
 
-/** The offsets of `alk.commands` have a gap. */
-export class CommandsTorn extends Schema.TaggedError<CommandsTorn>()("CommandsTorn", {
-  partition: Schema.Int,
-  message: Schema.String
-}) {}
-
-export type SequencerFailure =
-  | LogUnavailable
-  | OffsetOutOfRange
-  | WriterFenced
-  | PartitionRefused
-  | CommandsTorn
+export type SequencerFailure = LogUnavailable | OffsetOutOfRange | WriterFenced | PartitionRefused
 
 export interface SequencerSettings extends KeyChange {
   readonly windows: Windows
@@ -393,18 +384,24 @@ const makePurge = (
     })
   )
 
-const torn = (partition: number, message: string) =>
-  Effect.fail(new CommandsTorn({ partition, message }))
-
-/** Command offsets are dense, because only non-transactional producers write them. */
-const checkDense = (partition: number, records: ReadonlyArray<LogRecord>, expected: number) => {
-  for (const [index, record] of records.entries()) {
-    if (record.offset !== expected + index) {
-      return torn(partition, `offset ${record.offset} where ${expected + index} was expected`)
-    }
-  }
-  return Effect.void
-}
+/**
+ * Offsets without a command: whoever else writes there leaves them, in a transaction or in a batch that
+ * can't be read. Commands are written by producers without transactions, so none of theirs is among them.
+ */
+const reportHoles = Effect.fnUntraced(function* (
+  partition: number,
+  { nextOffset, offset, records }: Fetched
+) {
+  const offsets = nextOffset - offset - records.length
+  if (offsets <= 0) return
+  yield* Effect.logError("offsets of alk.commands that hold no command are passed over", {
+    partition,
+    from: offset,
+    to: nextOffset,
+    offsets
+  })
+  yield* Metric.update(Metric.withAttributes(malformedRecords, { topic: "commands" }), offsets)
+})
 
 /** Sequence one partition until another owner fences this one, or something fails. */
 export const runSequencer = (
@@ -437,10 +434,9 @@ export const runSequencer = (
     for (;;) {
       const [fetched] = yield* Fiber.join(pending)
       const records = fetched?.records ?? []
-      yield* checkDense(partition, records, next)
-      next += records.length
-      if (fetched !== undefined && fetched.nextOffset !== next) {
-        return yield* torn(partition, `the log goes on at ${fetched.nextOffset}, not at ${next}`)
+      if (fetched !== undefined) {
+        yield* reportHoles(partition, fetched)
+        next = fetched.nextOffset
       }
       pending = yield* Effect.forkChild(fetch(next))
       if (fetched !== undefined) yield* Metric.update(lag, fetched.stableEnd - next)

@@ -9,7 +9,7 @@ import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity, OpenApi } fro
 import { ADMIN_KEY_ID, Keys, type Principal } from "../../actors/follower/Keys.ts"
 import type { Scope } from "../../domain/registry/RegistryEntry.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
-import { Sessions } from "../../services/administration/Sessions.ts"
+import { type SessionKind, Sessions } from "../../services/administration/Sessions.ts"
 import { errorResponse, failureResponse } from "../messages/Answer.ts"
 import { ApiError } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
@@ -20,7 +20,6 @@ import {
   kindsMeant,
   noSuchKind,
   SESSION_HEADER,
-  type SessionKind,
   sessionCookies
 } from "../sessions/SessionCookies.ts"
 import { FailedCredentials } from "./FailedCredentials.ts"
@@ -122,7 +121,7 @@ const bySession = Effect.fnUntraced(function* (
   if (kind === undefined) return yield* without
   if (!isOfOwnPage(request, publicUrl)) return yield* foreignOrigin
   const found = yield* sessions
-    .find(cookies.read(request, kind)!)
+    .find(kind, cookies.read(request, kind)!)
     .pipe(Effect.catchTag("Unauthenticated", () => Effect.fail(sessionEnded)))
   const { principal, renewed } = found
   return {

@@ -5,11 +5,8 @@
  */
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpServerResponse as Responses } from "effect/http"
-import type { OpenSession } from "../../services/administration/Sessions.ts"
+import type { OpenSession, SessionKind } from "../../services/administration/Sessions.ts"
 import { ApiError } from "../messages/ApiError.ts"
-
-/** Whose session: of an API key, or of the admin token. A browser may have both. */
-export type SessionKind = "session" | "admin"
 
 /** The kinds of sessions, in the order in which they are asked. */
 export const sessionKinds: ReadonlyArray<SessionKind> = ["session", "admin"]

@@ -2,11 +2,13 @@
 import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { ADMIN_KEY_ID, Keys } from "../../actors/follower/Keys.ts"
+import { Keys } from "../../actors/follower/Keys.ts"
 import {
   type FoundSession,
   type OpenSession,
-  Sessions
+  type SessionKind,
+  Sessions,
+  sessionKindOf
 } from "../../services/administration/Sessions.ts"
 import { Api } from "../Api.ts"
 import { BODY_BYTES_MAX, objectOf, readAs } from "../contract/Bodies.ts"
@@ -23,7 +25,6 @@ import {
   isOfOwnPage,
   kindsMeant,
   noSuchKind,
-  type SessionKind,
   sessionCookies,
   sessionKinds
 } from "./SessionCookies.ts"
@@ -48,8 +49,6 @@ const shown = ({ limits, principal, session }: OpenSession) => ({
   idle_seconds: limits.idle
 })
 
-const kindOf = (keyId: string): SessionKind => (keyId === ADMIN_KEY_ID ? "admin" : "session")
-
 type Found = ReadonlyMap<SessionKind, FoundSession>
 
 const noSessions: Found = new Map()
@@ -63,7 +62,7 @@ const sessionsOf = Effect.fnUntraced(function* (
   for (const kind of sessionKinds) {
     const token = tokenOf(kind)
     if (token === undefined) continue
-    yield* sessions.find(token).pipe(
+    yield* sessions.find(kind, token).pipe(
       Effect.map((session) => found.set(kind, session)),
       Effect.catchTag("Unauthenticated", () => Effect.void)
     )
@@ -147,7 +146,7 @@ export const layerSessionHandlers = HttpApiBuilder.group(
                 Effect.flip(failed.refusal(new ApiError({ code: "unauthenticated", message })))
               )
             )
-            const kind = kindOf(started.session.key_id)
+            const kind = sessionKindOf(started.session.key_id)
             const found = new Map<SessionKind, OpenSession>(yield* openIn(request))
             found.set(kind, started)
             const response = json(stateOf(found), { status: 201 })

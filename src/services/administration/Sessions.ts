@@ -79,12 +79,21 @@ export class Sessions extends Context.Service<
     startWithCode(code: string): Effect.Effect<StartedSession, StartFailure>
     /** A code that signs in once with this key, within CODE_LASTS; undefined: no such key. */
     codeFor(keyId: string): string | undefined
-    /** The session of a token, if it can be used now. */
-    find(token: string): Effect.Effect<FoundSession, Unauthenticated | LogUnavailable>
+    /** The session of a token, if it is of this kind and can be used now. */
+    find(
+      kind: SessionKind,
+      token: string
+    ): Effect.Effect<FoundSession, Unauthenticated | LogUnavailable>
     /** Signs out. */
     end(session: Session): Effect.Effect<void, SystemActFailure>
   }
 >()("alk/Sessions") {}
+
+/** Whose session: of an API key, or of the admin token. A browser may have both. */
+export type SessionKind = "session" | "admin"
+
+export const sessionKindOf = (keyId: string): SessionKind =>
+  keyId === ADMIN_KEY_ID ? "admin" : "session"
 
 const ended = new Unauthenticated({ message: "the session has ended: sign in again" })
 const codeUsed = new Unauthenticated({
@@ -180,12 +189,13 @@ const make = Effect.fnUntraced(function* (secret: Redacted.Redacted) {
       }),
     codeFor: (keyId) =>
       keys.known(keyId) === undefined ? undefined : tokens.code(keyId, CODE_LASTS),
-    find: Effect.fnUntraced(function* (token) {
+    find: Effect.fnUntraced(function* (kind, token) {
       const read = tokens.readToken(token)
       if (read === undefined) return yield* ended
       const { id, own, unused } = read
       const session = yield* registered(id)
       if (session === undefined || !isOpen(session, currentTime())) return yield* ended
+      if (sessionKindOf(session.key_id) !== kind) return yield* ended
       const known = keys.known(session.key_id)
       if (known === undefined) return yield* ended
       if (!sameHash(session.hash, sha256Hex(`${own}.${known.hash}`))) return yield* ended

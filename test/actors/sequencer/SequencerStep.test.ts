@@ -346,7 +346,10 @@ describe("step", () => {
     const command = { ...poison.command, idempotency, receivedAt: "yesterday" }
     const broken: ReceivedCommand = { offset: 1, value, command }
     const state = emptyState(0, 1, windows)
-    const jumped = [first, { ...last, offset: 2 }]
+    const jumped = [
+      { ...last, offset: 1 },
+      { ...first, offset: 1 }
+    ]
     assert.throws(() => step(state, jumped, checkpointSigner, NOW), /expected/)
     const changes = step(state, [first, broken, last], checkpointSigner, NOW)
     assert.deepStrictEqual(

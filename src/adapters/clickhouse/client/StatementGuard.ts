@@ -14,6 +14,12 @@ const TOKEN =
 /** Characters of a statement's beginning that a refusal shows. */
 const START_CHARACTERS_MAX = 40
 
+/** ClickHouse takes them for quotes. */
+const CURLY_QUOTES = /^[\u2018\u2019\u201c\u201d]$/
+/** Settings that name a file, or what a file of a format says. */
+const FILE_SETTINGS =
+  /^(format_(?!csv_)\w*|\w*(schema|template|_path|_file|_files|dictionary|url)\w*)$/i
+
 const COMMENT = /^(?:--|#[! ]|\/\*)/
 const TEXT = /^['$]/
 const QUOTED_NAME = /^[`"]/
@@ -133,6 +139,7 @@ export const refusalOf = (sql: string): string | undefined => {
   const tokens = tokensOf(sql)
   const end = tokens.indexOf(";")
   if (end >= 0 && tokens.slice(end).some((token) => token !== ";")) return "one statement a request"
+  const settings = tokens.findIndex((token) => token.toUpperCase() === "SETTINGS")
   const foreign = foreignStart(tokens)
   if (foreign !== undefined) return `statements like ${foreign} are not passed on`
   for (const [at, token] of tokens.entries()) {
@@ -141,6 +148,9 @@ export const refusalOf = (sql: string): string | undefined => {
     if (isOutside(token) && (next === "(" || standsForFunction(tokens, at)))
       return `${nameOf(token)}() reaches outside`
     if (namesFiles(tokens, at)) return "the database default reaches outside"
+    if (CURLY_QUOTES.test(token)) return "quotes have to be straight ones"
+    if (at > settings && settings >= 0 && next === "=" && namesFile(token))
+      return `the setting ${token} reaches outside`
     if ((word === "INTO" && next === "OUTFILE") || (word === "FROM" && next === "INFILE")) {
       return `${word} ${next} reaches outside`
     }
@@ -153,6 +163,9 @@ export const refusalOf = (sql: string): string | undefined => {
     ? "a path as the name of a table reaches outside"
     : undefined
 }
+
+/** Whether a setting of this name would open a file. */
+export const namesFile = (setting: string): boolean => FILE_SETTINGS.test(setting)
 
 /** Whether unqualified names may be looked for in this database. */
 export const isOwnDatabase = (name: string): boolean => !DATABASE_OF_FILES.test(name)

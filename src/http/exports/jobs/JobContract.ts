@@ -191,7 +191,7 @@ const removeJob = HttpApiEndpoint.delete("removeExport", `${EXPORTS_PATH}/:id`, 
     summary: "Cancel or remove an export",
     description:
       "Cancels one that is under way, which stays in the list; removes one that has ended, its file "
-      + "with it."
+      + "with it. That of another key needs the scope `write` as well."
   })
 )
 

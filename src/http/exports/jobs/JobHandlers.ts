@@ -11,7 +11,7 @@ import { resourcePage } from "../../admin/ResourcePages.ts"
 import { BODY_BYTES_MAX, objectOf, readAs } from "../../contract/Bodies.ts"
 import { scopeOf, shownScope } from "../../events/ScopeReader.ts"
 import { createdAt, json } from "../../messages/Answer.ts"
-import { invalid, refusable } from "../../messages/ApiError.ts"
+import { ApiError, invalid, refusable } from "../../messages/ApiError.ts"
 import { ApiSettings } from "../../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../../messages/MediaTypes.ts"
 import { readBody } from "../../messages/RequestBody.ts"
@@ -46,6 +46,13 @@ const shown = (job: CurrentJob) => {
   const { alive_at: _alive, filter, pdf, tenant_id: _tenant, ...rest } = job
   return { ...rest, ...(job.kind === "pack" ? { pdf } : {}), ...shownScope(filter) }
 }
+
+/** Who may only read can take away what it has asked for, and nothing of others. */
+const foreign = (createdBy: string): ApiError =>
+  new ApiError({
+    code: "insufficient_scope",
+    message: `the export was asked for with the key ${createdBy}; another one needs the scope write to remove it`
+  })
 
 /** The handlers of ExportJobsApi. */
 export const layerExportJobsHandlers = HttpApiBuilder.group(
@@ -108,7 +115,11 @@ export const layerExportJobsHandlers = HttpApiBuilder.group(
       .handle(
         "removeExport",
         Effect.fnUntraced(function* ({ params: { id } }) {
-          yield* jobs.remove(yield* named(id))
+          const { keyId, scopes } = yield* CurrentPrincipal
+          const name = yield* named(id)
+          const { created_by } = yield* jobs.get(name)
+          if (created_by !== keyId && !scopes.includes("write")) return yield* foreign(created_by)
+          yield* jobs.remove(name)
           return HttpServerResponse.empty({ status: 204 })
         })
       )
