@@ -385,8 +385,8 @@ const makePurge = (
   )
 
 /**
- * Offsets without a command: whoever else writes there leaves them, in a transaction or in a batch that
- * can't be read. Commands are written by producers without transactions, so none of theirs is among them.
+ * Offsets without a command: other programs leave them, by a transaction or by a batch that can't be
+ * read. Commands are written by producers without transactions, so none of theirs is among them.
  */
 const reportHoles = Effect.fnUntraced(function* (
   partition: number,

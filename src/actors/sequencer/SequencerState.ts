@@ -101,7 +101,7 @@ export interface SequencerState {
   tracesNext: number
   /** Offsets before these two that hold nothing of this sequencer. */
   readonly strays: Strays
-  /** Where the next record of a chain will be, if nobody else has written to its topic. */
+  /** Where the next record of a chain will be, if no other program has written to its topic. */
   readonly expected: Record<Chain, number>
   /** When the topics were last taken for what a sequencer has written; undefined if never. */
   adopted: Adopted | undefined

@@ -1,8 +1,9 @@
 /**
  * The functions of ClickHouse that a statement of a client may use: those that compute on their
  * arguments alone. None that reads files, other tables, the server or the session, sleeps, throws,
- * takes the name of another function as a text, or takes time by the square of its input, as distances
- * between two texts do: nothing stops a function between two rows.
+ * takes the name of another function as a text, or compares two texts character by character: that
+ * takes time by the square of their length, and nothing stops a function between two rows. Regular
+ * expressions and long needles may still take such a time over texts of a megabyte.
  */
 
 const words = (text: string): ReadonlyArray<string> => text.trim().split(/\s+/)
@@ -74,8 +75,8 @@ const TEXTS = words(`
   splitByRegexp splitByWhitespace splitByNonAlpha alphaTokens arrayStringConcat appendTrailingCharIfAbsent
   toValidUTF8 isValidUTF8 ascii base64Encode base64Decode tryBase64Decode encodeURLComponent
   decodeURLComponent domain domainWithoutWWW topLevelDomain protocol path queryString
-  extractURLParameter cutToFirstSignificantSubdomain ngramDistance ngramSearch soundex leftPad rightPad lpad rpad leftPadUTF8 rightPadUTF8 ngrams
-  tokens MD5 SHA1 SHA256 sipHash64 cityHash64 xxHash64 xxHash32 murmurHash3_64 crc32 halfMD5 IPv4NumToString
+  extractURLParameter cutToFirstSignificantSubdomain ngramDistance ngramSearch soundex leftPad rightPad
+  lpad rpad leftPadUTF8 rightPadUTF8 ngrams tokens MD5 SHA1 SHA256 sipHash64 cityHash64 xxHash64 xxHash32 murmurHash3_64 crc32 halfMD5 IPv4NumToString
   IPv4StringToNum IPv4StringToNumOrNull toIPv4 toIPv4OrNull toIPv6 toIPv6OrNull isIPv4String isIPv6String
   isIPAddressInRange toUUID toUUIDOrNull repeat space
 `)

@@ -12,12 +12,13 @@ import { Api } from "../Api.ts"
 import { BODY_BYTES_MAX, objectOf, readAs } from "../contract/Bodies.ts"
 import { scopeOf } from "../events/ScopeReader.ts"
 import { createdAt, json } from "../messages/Answer.ts"
-import { ApiError, notFound, refusable } from "../messages/ApiError.ts"
+import { notFound, refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { readBody } from "../messages/RequestBody.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { HttpListener } from "../server/HttpListener.ts"
+import { refusalOfForeign } from "../server/OwnThings.ts"
 import { resourcePage } from "./ResourcePages.ts"
 import { EXPIRES_IN_DEFAULT, ShareLinkInput } from "./ShareContract.ts"
 import { coverOf } from "./ShareCover.ts"
@@ -41,13 +42,6 @@ const shown = (link: ShareLink) => {
   const { created_by, id, last_used_at, revoked_at } = link
   return { id, ...coverOf(link), created_by, ...defined({ last_used_at, revoked_at }) }
 }
-
-/** Who may only read can take away what it has made, and nothing of others. */
-const foreign = ({ created_by }: ShareLink): ApiError =>
-  new ApiError({
-    code: "insufficient_scope",
-    message: `the link was made with the key ${created_by}; another one needs the scope write to revoke it`
-  })
 
 /** Where the links are made, listed and found. */
 const SHARE_LINKS_PATH = "/v1/share/links"
@@ -101,10 +95,12 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
       .handle(
         "revokeShareLink",
         Effect.fnUntraced(function* ({ params: { id } }) {
-          const { keyId, scopes, tenantId } = yield* CurrentPrincipal
+          const caller = yield* CurrentPrincipal
+          const { keyId, tenantId } = caller
           const link = yield* links.get(tenantId, id)
           if (link === undefined) return yield* notFound("share link")
-          if (link.created_by !== keyId && !scopes.includes("write")) return yield* foreign(link)
+          const refusal = refusalOfForeign(caller, link.created_by, "the link was made", "revoke")
+          if (refusal !== undefined) return yield* refusal
           yield* links.revoke(tenantId, id, keyId)
           return HttpServerResponse.empty({ status: 204 })
         })

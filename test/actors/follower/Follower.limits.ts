@@ -6,9 +6,9 @@ import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Layer } from "effect"
 import { layerLogFollower } from "../../../src/actors/follower/LogFollower.ts"
 import { KIND_HEADER, RECEIPT_HEADER } from "../../../src/domain/records/RecordHeaders.ts"
-import { Placement } from "../../../src/domain/registry/Placement.ts"
-import { EventLog, type LogRecord, type Position } from "../../../src/ports/EventLog.ts"
+import type { LogRecord, Position } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
+import { emptyLog } from "../support/EmptyLog.ts"
 
 /** Bytes of buffers that something holds: what is left once collecting frees no more. */
 const heldBytes = Effect.promise(async () => {
@@ -38,37 +38,26 @@ it.live("receipts keep the memory of what they are, not of what was made beside 
       }
     })
     const all = yield* Deferred.make<void>()
-    const log = Layer.mock(EventLog, {
-      partitions: 1,
-      bootstrap: "nowhere",
-      partitionOf: () => 0,
-      placement: Effect.sync(() => new Placement(1)),
-      bounds: () => Effect.succeed({ start: 0, end: 0 }),
-      ends: (positions) => Effect.succeed(positions.map(() => 0)),
-      appender: Effect.never,
-      onAppended: () => Effect.void,
-      reader: Effect.succeed({
-        fetch: (positions: ReadonlyArray<Position>) =>
-          Effect.gen(function* () {
-            const position = positions.find(({ topic }) => topic === "receipts")
-            if (position === undefined || next === count) {
-              yield* Deferred.succeed(all, undefined)
-              return yield* Effect.never
-            }
-            // What requests make meanwhile, small enough to share its memory with others.
-            for (let n = 0; n < 10; n++) Buffer.from("y".repeat(10_000))
-            const records = [receipt(next++)]
-            const fetched = {
-              records,
-              nextOffset: next,
-              writtenEnd: next,
-              stableEnd: next,
-              logStart: 0
-            }
-            return [{ ...position, ...fetched }]
-          })
+    const log = emptyLog((positions: ReadonlyArray<Position>) =>
+      Effect.gen(function* () {
+        const position = positions.find(({ topic }) => topic === "receipts")
+        if (position === undefined || next === count) {
+          yield* Deferred.succeed(all, undefined)
+          return yield* Effect.never
+        }
+        // What requests make meanwhile, small enough to share its memory with others.
+        for (let n = 0; n < 10; n++) Buffer.from("y".repeat(10_000))
+        const records = [receipt(next++)]
+        const fetched = {
+          records,
+          nextOffset: next,
+          writtenEnd: next,
+          stableEnd: next,
+          logStart: 0
+        }
+        return [{ ...position, ...fetched }]
       })
-    })
+    )
     const before = yield* heldBytes
     yield* Layer.build(
       layerLogFollower.pipe(

@@ -23,6 +23,7 @@ import {
   type Position
 } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
+import { emptyLog } from "../support/EmptyLog.ts"
 import { whileTimePasses } from "../support/PassingTime.ts"
 
 const entry = {
@@ -62,23 +63,12 @@ it.effect("a follower survives errors and defects of its reader", () =>
       }),
       Effect.succeed([registry])
     ]
-    const log = Layer.mock(EventLog, {
-      partitions: 1,
-      bootstrap: "nowhere",
-      partitionOf: () => 0,
-      placement: Effect.sync(() => new Placement(1)),
-      bounds: () => Effect.succeed({ start: 0, end: 0 }),
-      ends: (positions) => Effect.succeed(positions.map(() => 0)),
-      appender: Effect.never,
-      onAppended: () => Effect.void,
-      reader: Effect.succeed({
-        fetch: () =>
-          Effect.suspend(() => {
-            seen.push(interrupted())
-            return answers.shift() ?? Effect.never
-          })
+    const log = emptyLog(() =>
+      Effect.suspend(() => {
+        seen.push(interrupted())
+        return answers.shift() ?? Effect.never
       })
-    })
+    )
     const following = yield* Layer.build(
       layerLogFollower.pipe(
         Layer.provide([
@@ -331,27 +321,16 @@ it.effect("records are a sequencer's once it says so, or others' once it can't a
   Effect.gen(function* () {
     const fetches = yield* Queue.unbounded<Partial<Fetched>>()
     const asks = yield* Queue.unbounded<void>()
-    const log = Layer.mock(EventLog, {
-      partitions: 1,
-      bootstrap: "nowhere",
-      partitionOf: () => 0,
-      placement: Effect.sync(() => new Placement(1)),
-      bounds: () => Effect.succeed({ start: 0, end: 0 }),
-      ends: (positions) => Effect.succeed(positions.map(() => 0)),
-      appender: Effect.never,
-      onAppended: () => Effect.void,
-      reader: Effect.succeed({
-        fetch: (positions: ReadonlyArray<Position>) =>
-          Effect.gen(function* () {
-            yield* Queue.offer(asks, undefined)
-            const position = positions.find(({ topic }) => topic === "state")!
-            const nextOffset = position.offset
-            const found = yield* Queue.take(fetches)
-            const ends = { writtenEnd: nextOffset, stableEnd: nextOffset, logStart: 0 }
-            return [{ ...position, ...ends, nextOffset, records: [], ...found }]
-          })
+    const log = emptyLog((positions: ReadonlyArray<Position>) =>
+      Effect.gen(function* () {
+        yield* Queue.offer(asks, undefined)
+        const position = positions.find(({ topic }) => topic === "state")!
+        const nextOffset = position.offset
+        const found = yield* Queue.take(fetches)
+        const ends = { writtenEnd: nextOffset, stableEnd: nextOffset, logStart: 0 }
+        return [{ ...position, ...ends, nextOffset, records: [], ...found }]
       })
-    })
+    )
     const following = yield* Layer.build(
       layerLogFollower.pipe(Layer.provide([log, Layer.mock(EventStore, { ping: Effect.void })]))
     )

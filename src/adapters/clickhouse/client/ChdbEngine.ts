@@ -26,7 +26,7 @@ const WRITE_CONNECTIONS = 1
 const BULK_READS = READ_CONNECTIONS - 1
 /** Statements that wait for a connection at most, per kind and for bulk reads apart. */
 const WAITING_MAX = 256
-/** Milliseconds after which what runs on for nobody is not waited for. */
+/** Milliseconds after which a read whose client has gone is not waited for. */
 const ABANDONED_MS = 2_000
 const HELD = "a statement that was given up still runs on the embedded store"
 
@@ -96,7 +96,7 @@ class Connections {
   readonly #free: Array<ChdbConnection>
   readonly #bulkMax: number
   #bulk = 0
-  /** Of the bulk reads that run, those that go on for nobody: none can be stopped. */
+  /** Of the bulk reads that run, those whose client has gone: none can be stopped. */
   #abandoned = 0
   #waiting: Array<Waiting> = []
 
@@ -172,12 +172,12 @@ class Connections {
     })
   }
 
-  /** Whether all that bulk reads may take runs on for nobody, however long. */
+  /** Whether reads whose client has gone take all that bulk reads may take. */
   #isHeld(): boolean {
     return this.#abandoned > 0 && this.#abandoned >= this.#bulkMax
   }
 
-  /** Whoever waits for such a read is told at once. */
+  /** Bulk reads that wait are refused at once. */
   #refuseBulk(): void {
     if (!this.#isHeld()) return
     for (const { isBulk, refuse } of this.#waiting) if (isBulk) refuse(tooMany(HELD))

@@ -110,7 +110,7 @@ const namesFiles = (tokens: ReadonlyArray<string>, at: number): boolean => {
   return next === "." || (isArgument && next === ",")
 }
 
-/** What it begins with, if that is none of STATEMENTS, or is of another kind. */
+/** How it begins, if STATEMENTS doesn't have that, or KINDS not what it is about. */
 const foreignStart = (tokens: ReadonlyArray<string>): string | undefined => {
   const [first = "", ...rest] = tokens.map((token) => token.toUpperCase())
   const kind = rest.find((word) => !BEFORE_KIND.has(word)) ?? ""

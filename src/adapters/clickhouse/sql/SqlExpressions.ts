@@ -92,10 +92,7 @@ const OPERATORS = [
   operator("DIV", 12, "intDiv")
 ]
 
-const ofFirstWord: Readonly<Record<string, ReadonlyArray<Operator>>> = Object.groupBy(
-  OPERATORS,
-  ({ words }) => words[0]!
-) as Record<string, ReadonlyArray<Operator>>
+const ofFirstWord = Map.groupBy(OPERATORS, ({ words }) => words[0]!)
 
 const MEMBERSHIP = /^(global)?(not)?(null)?in(ignoreset)?$/i
 const UNIT =
@@ -192,7 +189,7 @@ export abstract class SqlExpressions extends SqlReader {
   }
 
   /** Reads an expression that may have a name, `x AS y`. */
-  protected aliased(): Expression {
+  #aliased(): Expression {
     return this.#named(this.expression())
   }
 
@@ -224,13 +221,12 @@ export abstract class SqlExpressions extends SqlReader {
   #operatorAt(): Operator | undefined {
     const { kind, text } = this.peek()
     const first = kind === "sign" ? text : this.word()
-    if (!Object.hasOwn(ofFirstWord, first)) return undefined
-    return ofFirstWord[first]!.find(({ words }) =>
-      words.every((word, ahead) => ahead === 0 || this.word(ahead) === word)
-    )
+    return ofFirstWord
+      .get(first)
+      ?.find(({ words }) => words.every((word, ahead) => ahead === 0 || this.word(ahead) === word))
   }
 
-  /** Without IN, it is left to what stands around. */
+  /** Without IN, that is left to the caller. */
   #operation(level: number, isWithIn = true): Expression {
     let left = this.#operand()
     for (;;) {
@@ -371,12 +367,12 @@ export abstract class SqlExpressions extends SqlReader {
     return this.inBrackets(() => {
       if (this.isSign(")")) return other("()")
       if (this.isQuery()) return { sql: `(${this.deeper(() => this.query())})`, is: "query" }
-      const first = this.aliased()
+      const first = this.#aliased()
       if (first.is === "query" && this.isSetOperation())
         return { sql: `(${this.query(first.sql)})`, is: "query" }
       if (!this.isSign(",")) return first
       const elements = [first]
-      while (this.takeSign(",") && !this.isSign(")")) elements.push(this.aliased())
+      while (this.takeSign(",") && !this.isSign(")")) elements.push(this.#aliased())
       if (elements.length === 1) return call("tuple", first.sql)
       const tuple = listed(`(${elements.map(({ sql }) => sql).join(", ")})`, elements)
       const names = elements.flatMap((one) => one.names ?? [])
@@ -407,11 +403,10 @@ export abstract class SqlExpressions extends SqlReader {
   }
 
   #unit(): string {
-    const token = this.peek()
     const unit = unitOf(this.word())
     if (unit === undefined) return this.unexpected("a unit of time, as DAY,")
     this.next()
-    return unit ?? this.fail("this is no unit of time", token)
+    return unit
   }
 
   /** `INTERVAL 7 DAY`, `INTERVAL '7' DAY`, `INTERVAL '7 day'`, `INTERVAL '1 day 2 hour'`. */
@@ -560,7 +555,7 @@ export abstract class SqlExpressions extends SqlReader {
     })
   }
 
-  /** `f(x)`, `f(0.5)(x)`, and what stands behind. */
+  /** `f(x)` and `f(0.5)(x)`, with FILTER, NULLS and OVER after them. */
   #plainCall(written: string): Expression {
     const parts = [written, this.#arguments(written)]
     if (this.isSign("(")) parts.push(this.#arguments(written))

@@ -65,7 +65,7 @@ const FAULTS: Readonly<Record<string, string>> = {
   "72": CONVERSION,
   "80": "these clauses don't go together",
   "117": CONVERSION,
-  "125": "a subquery that stands for a value gives more than one row",
+  "125": "a subquery in the place of a value gives more than one row",
   "153": "a division by zero: use intDivOrZero, or nullIf(x, 0)",
   "184": "an aggregate function has no place here: neither inside of another one, nor in WHERE",
   "207": "this name can be several columns: write the table before it",

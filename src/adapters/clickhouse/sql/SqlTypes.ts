@@ -11,7 +11,7 @@ const TYPES = new Set(
     + " IntervalMillisecond IntervalSecond IntervalMinute IntervalHour IntervalDay IntervalWeek"
     + " IntervalMonth IntervalQuarter IntervalYear"
     + " boolean tinyint smallint int integer bigint float double real dec numeric text char varchar"
-    + " timestamp date32 uuid inet4 inet6"
+    + " timestamp inet4 inet6"
   )
     .split(" ")
     .map((name) => name.toLowerCase())

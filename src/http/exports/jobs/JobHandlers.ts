@@ -11,7 +11,7 @@ import { resourcePage } from "../../admin/ResourcePages.ts"
 import { BODY_BYTES_MAX, objectOf, readAs } from "../../contract/Bodies.ts"
 import { scopeOf, shownScope } from "../../events/ScopeReader.ts"
 import { createdAt, json } from "../../messages/Answer.ts"
-import { ApiError, invalid, refusable } from "../../messages/ApiError.ts"
+import { invalid, refusable } from "../../messages/ApiError.ts"
 import { ApiSettings } from "../../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../../messages/MediaTypes.ts"
 import { readBody } from "../../messages/RequestBody.ts"
@@ -19,6 +19,7 @@ import { matchesEtag } from "../../messages/StaticAnswer.ts"
 import { transfer } from "../../messages/Transfer.ts"
 import { CurrentPrincipal } from "../../server/Authorization.ts"
 import { HttpListener } from "../../server/HttpListener.ts"
+import { refusalOfForeign } from "../../server/OwnThings.ts"
 import { asFile, CACHE_CONTROL, fileForms } from "../ExportFiles.ts"
 import { ExportJobs } from "./ExportJobs.ts"
 import { EXPORTS_PATH, JobInput } from "./JobContract.ts"
@@ -46,13 +47,6 @@ const shown = (job: CurrentJob) => {
   const { alive_at: _alive, filter, pdf, tenant_id: _tenant, ...rest } = job
   return { ...rest, ...(job.kind === "pack" ? { pdf } : {}), ...shownScope(filter) }
 }
-
-/** Who may only read can take away what it has asked for, and nothing of others. */
-const foreign = (createdBy: string): ApiError =>
-  new ApiError({
-    code: "insufficient_scope",
-    message: `the export was asked for with the key ${createdBy}; another one needs the scope write to remove it`
-  })
 
 /** The handlers of ExportJobsApi. */
 export const layerExportJobsHandlers = HttpApiBuilder.group(
@@ -115,10 +109,11 @@ export const layerExportJobsHandlers = HttpApiBuilder.group(
       .handle(
         "removeExport",
         Effect.fnUntraced(function* ({ params: { id } }) {
-          const { keyId, scopes } = yield* CurrentPrincipal
           const name = yield* named(id)
           const { created_by } = yield* jobs.get(name)
-          if (created_by !== keyId && !scopes.includes("write")) return yield* foreign(created_by)
+          const caller = yield* CurrentPrincipal
+          const refusal = refusalOfForeign(caller, created_by, "the export was asked for", "remove")
+          if (refusal !== undefined) return yield* refusal
           yield* jobs.remove(name)
           return HttpServerResponse.empty({ status: 204 })
         })
