@@ -113,6 +113,12 @@ export interface Placed {
   readonly offsets: Readonly<Partial<Record<TopicKind, number>>>
 }
 
+/** Records that are signed with the offset at which they will be. */
+export interface PlacedSigning {
+  readonly topics: ReadonlySet<TopicKind>
+  sign(record: NewRecord, offset: number): NewRecord
+}
+
 /** The one writer of a transactional id; starting another fences this one. */
 export interface TransactionalWriter {
   /**
@@ -177,8 +183,14 @@ export class EventLog extends Context.Service<
       topic: TopicKind,
       listener: AppendedListener
     ): Effect.Effect<void, never, Scope.Scope>
-    /** Fences every earlier writer of the same name. */
-    writer(name: string): Effect.Effect<TransactionalWriter, LogUnavailable, Scope.Scope>
+    /**
+     * Fences every earlier writer of the same name. Records of the topics of `placed` are never among
+     * the first of a transaction.
+     */
+    writer(
+      name: string,
+      placed?: PlacedSigning
+    ): Effect.Effect<TransactionalWriter, LogUnavailable, Scope.Scope>
     /**
      * Membership of a group that shares out the partitions of `commands`: an assignment each time
      * the group is balanced anew, an empty one when this member has lost the group.

@@ -172,7 +172,7 @@ const record = Effect.fnUntraced(function* (config: Config, file: string) {
   }
   if (secret === undefined) return yield* refuse("forget: set ALK_SECRET to that of the service")
   const brokers = yield* bootstrapOf(config, undefined, () => undefined)
-  const log = yield* logOf(config, brokers, secret, undefined)
+  const log = yield* logOf(config, brokers, secret)
   const isEnded = ({ ended_at }: ForgettingRun) => ended_at !== null
   return yield* logRuns(dirname(file), secret, serviceName, isEnded).pipe(
     Effect.provide(layerCommandLog),

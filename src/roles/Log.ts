@@ -25,7 +25,7 @@ import { EventLog } from "../ports/EventLog.ts"
 import { refuseNewerData } from "../services/administration/DataVersions.ts"
 import { checkPartitions } from "../services/administration/PartitionCounts.ts"
 import { authenticated } from "../services/commands/AuthenticatedLog.ts"
-import { takeOver } from "../services/commands/TakeOver.ts"
+import { checkInstallation } from "../services/commands/InstallationMarker.ts"
 import { sharesOf } from "./Shares.ts"
 import { contentOf } from "./TlsContent.ts"
 import { embedsBroker } from "./Topology.ts"
@@ -134,15 +134,11 @@ export const bootstrapOf = Effect.fnUntraced(function* (
   } satisfies Brokers
 })
 
-/** Name of the file with the copy of the marker from which on records are authenticated. */
-export const MARKER_FILE = "authenticated-from.json"
-
 /** The log, its internal records authenticated with the secret. */
 export const logOf = Effect.fnUntraced(function* (
   config: Config,
   brokers: Brokers,
-  secret: Redacted.Redacted,
-  folder: DataFolder["Service"] | undefined
+  secret: Redacted.Redacted
 ) {
   const kafka = yield* kafkaSettings(config, brokers)
   const log = Context.get(yield* Layer.build(layerKafka(kafka, config.topics)), EventLog)
@@ -151,8 +147,8 @@ export const logOf = Effect.fnUntraced(function* (
   }
   const mac = new RecordMac(Redacted.value(secret))
   const { prefix } = config.topics
-  const takenOver = yield* takeOver({ log, mac, prefix, copy: folder?.file(MARKER_FILE) })
-  const own = authenticated(log, { mac, prefix, takenOver })
+  yield* checkInstallation({ log, mac, prefix })
+  const own = authenticated(log, { mac, prefix })
   yield* refuseNewerData(own)
   yield* checkPartitions(own, config.topics)
   return own

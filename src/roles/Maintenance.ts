@@ -39,7 +39,7 @@ export const repairPartition = Effect.fnUntraced(function* (
   const folder = embedsBroker(config) ? yield* DataFolder.open(config.dataDir) : undefined
   const brokers = yield* bootstrapOf(config, folder, report)
   const secret = yield* secretOf(config, folder)
-  const log = yield* logOf(config, brokers, secret, folder)
+  const log = yield* logOf(config, brokers, secret)
   const { cleared, partition } = yield* clearChangelog(args).pipe(
     Effect.provideService(EventLog, log)
   )

@@ -120,7 +120,7 @@ export const startRoles = Effect.fnUntraced(function* (
     const stopServing = Effect.void
     return { ...endpoints, url, otlpGrpc: undefined, ...first, stopServing } satisfies Started
   }
-  const wholeLog = yield* logOf(config, brokers, secret, folder)
+  const wholeLog = yield* logOf(config, brokers, secret)
   const log = share === undefined ? wholeLog : withShare(wholeLog, share)
   const withLog = Effect.provideService(EventLog, log)
   const recent = makeRecentEvents()

@@ -13,11 +13,11 @@ import { refuse } from "../exports/backup/BackupRefused.ts"
 import { LogUnavailable } from "../ports/EventLog.ts"
 import { refuseNewerData } from "../services/administration/DataVersions.ts"
 import { authenticated } from "../services/commands/AuthenticatedLog.ts"
-import { takeOver } from "../services/commands/TakeOver.ts"
-import { type Brokers, kafkaSettings, MARKER_FILE } from "./Log.ts"
+import { checkInstallation } from "../services/commands/InstallationMarker.ts"
+import { type Brokers, kafkaSettings } from "./Log.ts"
 
 /** Names of the files with keys, in the data folder and in a backup alike. */
-export const KEY_FILES = [SECRET_FILE, SIGNING_KEY_FILE, PREVIOUS_KEY_FILE, MARKER_FILE] as const
+export const KEY_FILES = [SECRET_FILE, SIGNING_KEY_FILE, PREVIOUS_KEY_FILE] as const
 
 interface KeyFile {
   readonly name: string
@@ -40,8 +40,7 @@ const keysOf = (
       ? contentOf(SECRET_FILE, kept(SECRET_FILE))
       : [{ name: SECRET_FILE, content: `${Redacted.value(secret)}\n` }]),
     ...contentOf(SIGNING_KEY_FILE, signingKeyFile ?? kept(SIGNING_KEY_FILE)),
-    ...contentOf(PREVIOUS_KEY_FILE, previousKeyFile ?? kept(PREVIOUS_KEY_FILE)),
-    ...contentOf(MARKER_FILE, kept(MARKER_FILE))
+    ...contentOf(PREVIOUS_KEY_FILE, previousKeyFile ?? kept(PREVIOUS_KEY_FILE))
   ]
 }
 
@@ -65,13 +64,13 @@ const sourceOf = Effect.fnUntraced(function* (
     writer: () =>
       Effect.fail(
         new LogUnavailable({
-          operation: "take over",
-          cause: new Error("the service has not begun to authenticate its records: start it once")
+          operation: "write the marker",
+          cause: new Error("these topics are of no installation yet: start the service once")
         })
       )
   }
-  const takenOver = yield* takeOver({ log: readOnly, mac, prefix, copy: undefined })
-  const own = authenticated(log, { mac, prefix, takenOver })
+  yield* checkInstallation({ log: readOnly, mac, prefix })
+  const own = authenticated(log, { mac, prefix })
   yield* refuseNewerData(own)
   yield* readPlacement(own)
   return { log: own, writtenEnds }

@@ -4,14 +4,15 @@
  * version.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Metric } from "effect"
+import { Effect, Layer, Metric } from "effect"
 import { malformedRecords } from "../../src/actors/log/Malformed.ts"
 import type { Command } from "../../src/domain/records/Command.ts"
+import { EARLIER_MARKER_KEY, MARKER_KEY } from "../../src/domain/records/Quarantine.ts"
 import { MAC_HEADER } from "../../src/domain/records/RecordHeaders.ts"
 import { FORMAT_HEADER, type TopicKind } from "../../src/domain/records/Topics.ts"
 import { EventLog, type LogRecord } from "../../src/ports/EventLog.ts"
 import { CommandLog, layerCommandLog } from "../../src/services/commands/CommandLog.ts"
-import { asService, memoryCopy, takenOverBy } from "../support/Authenticated.ts"
+import { asService, markerOf } from "../support/Authenticated.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
 import { eventually } from "../support/Eventually.ts"
 import {
@@ -291,48 +292,27 @@ describe("copies of genuine registry records", () => {
   )
 })
 
-describe("topics of an older version", () => {
-  it.live("are taken over once, whoever starts, and then need MACs", () =>
+describe("the marker of an installation", () => {
+  it.live("is written once, whoever starts", () =>
     withView((prefix) =>
       Effect.gen(function* () {
-        yield* Effect.scoped(Effect.flatMap(running, (service) => assertWorks(service, "key_1")))
         const all = yield* Effect.all(
-          Array.from({ length: 3 }, () => takenOverBy({ prefix })),
+          Array.from({ length: 3 }, () => markerOf({ prefix })),
           { concurrency: "unbounded" }
         )
-        assert.isAbove(all[0]!.get("commands/0")!, 0)
         for (const other of all) assert.deepStrictEqual(other, all[0]!)
         const markers = (yield* readAll("quarantine")).filter(
-          ({ key }) => key?.toString() === "authenticated-from"
+          ({ key }) => key?.toString() === MARKER_KEY
         )
         assert.strictEqual(markers.length, 1)
-        const work = (key: string) =>
-          Effect.scoped(Effect.flatMap(running, (service) => assertWorks(service, key)))
-        yield* asService({ prefix }, work("key_2"))
-        // The older version goes on by mistake: what it writes counts for nothing.
-        const late = { key: "key/key_late", value: JSON.stringify(apiKey("key_late")) }
-        yield* produceRaw(prefix, "registry", [late])
-        yield* produceRaw(prefix, "quarantine", [{ key: "authenticated-from", value: null }])
-        assert.deepStrictEqual(yield* takenOverBy({ prefix }), all[0]!)
-        yield* asService(
-          { prefix },
-          Effect.scoped(
-            Effect.gen(function* () {
-              const service = yield* running
-              yield* assertWorks(service, "key_3")
-              assert.sameMembers(
-                [...service.view.registry().keys.keys()],
-                ["key_1", "key_2", "key_3"]
-              )
-            })
-          )
-        )
-        assert.deepStrictEqual(yield* ownSequences, [1, 2, 3])
+        // Another program's changes nothing.
+        yield* produceRaw(prefix, "quarantine", [{ key: MARKER_KEY, value: null }])
+        assert.deepStrictEqual(yield* markerOf({ prefix }), all[0]!)
       })
     )
   )
 
-  it.live("are taken over by the faster of two that start, and the slower one goes by that", () =>
+  it.live("is that of the faster of two that start", () =>
     withView((prefix) =>
       Effect.gen(function* () {
         const log = yield* EventLog
@@ -348,42 +328,24 @@ describe("topics of an older version", () => {
             }
             return found
           })
-        const slower = yield* takenOverBy({ prefix }).pipe(
+        const slower = yield* markerOf({ prefix }).pipe(
           Effect.provideService(EventLog, { ...log, ends })
         )
-        assert.strictEqual(slower.get("commands/0"), 0)
-        assert.deepStrictEqual(yield* takenOverBy({ prefix }), slower)
+        assert.deepStrictEqual(yield* markerOf({ prefix }), slower)
       })
     )
   )
 
-  it.live("are not taken over again where the marker is gone", () =>
+  it.live("is missed where it is gone, and where other versions have written", () =>
     withView((prefix) =>
       Effect.gen(function* () {
-        const copy = memoryCopy()
-        yield* append([commandRecord(ingestCommand(TENANT, 1))])
-        const first = yield* takenOverBy({ prefix, copy })
-        assert.strictEqual(first.get("commands/0"), 1)
-        yield* asService({ prefix, copy }, append([commandRecord(ingestCommand(TENANT, 1))]))
+        yield* asService({ prefix }, append([commandRecord(ingestCommand(TENANT, 1))]))
         yield* loseTopic(prefix, "quarantine", "delete")
-        const alone = yield* Effect.exit(takenOverBy({ prefix }))
-        assert.isTrue(Exit.isFailure(alone) && String(alone.cause).includes("marker is gone"))
-        assert.deepStrictEqual(yield* takenOverBy({ prefix, copy }), first)
-        assert.deepStrictEqual(yield* takenOverBy({ prefix }), first)
-      })
-    )
-  )
-
-  it.live("are not taken over twice by the copy's account", () =>
-    withView((prefix) =>
-      Effect.gen(function* () {
-        const copy = memoryCopy()
-        yield* takenOverBy({ prefix, copy })
-        yield* loseTopic(prefix, "quarantine", "delete")
-        // Without a MAC anywhere and without the copy it looks like an older version's.
-        yield* append([commandRecord(ingestCommand(TENANT, 1))])
-        assert.strictEqual((yield* takenOverBy({ prefix })).get("commands/0"), 1)
-        assert.strictEqual((yield* takenOverBy({ prefix, copy })).get("commands/0"), 0)
+        const gone = String(yield* Effect.flip(markerOf({ prefix })))
+        assert.include(gone, `${prefix}.commands: there are records, but the marker`)
+        yield* produceRaw(prefix, "quarantine", [{ key: EARLIER_MARKER_KEY, value: "{}" }])
+        const earlier = String(yield* Effect.flip(markerOf({ prefix })))
+        assert.include(earlier, "before the first release")
       })
     )
   )
@@ -393,7 +355,7 @@ describe("topics of an older version", () => {
     withView((prefix) =>
       Effect.gen(function* () {
         const log = yield* EventLog
-        yield* takenOverBy({ prefix })
+        yield* markerOf({ prefix })
         let looks = 0
         const bounds: typeof log.bounds = (topic, partition) =>
           Effect.map(log.bounds(topic, partition), (found) =>
@@ -402,7 +364,7 @@ describe("topics of an older version", () => {
               : found
           )
         const other = yield* Effect.flip(
-          takenOverBy({ prefix, secret: "another secret" }).pipe(
+          markerOf({ prefix, secret: "another secret" }).pipe(
             Effect.provideService(EventLog, { ...log, bounds })
           )
         )
@@ -411,9 +373,9 @@ describe("topics of an older version", () => {
       })
     )
 
-  it.live("are refused under another secret", () => refusedUnderAnotherSecret(false))
+  it.live("of another secret is refused", () => refusedUnderAnotherSecret(false))
 
-  it.live("are refused under another secret, though its marker is seen late", () =>
+  it.live("of another secret is refused, though it is seen late", () =>
     refusedUnderAnotherSecret(true)
   )
 })

@@ -16,6 +16,7 @@ import {
   OffsetOutOfRange,
   type PackedRecords,
   type Placed,
+  type PlacedSigning,
   type Position,
   type TransactionalWriter,
   WriterFenced
@@ -128,7 +129,7 @@ export class SimulatedLog {
         Effect.sync(() => {
           listeners.set(topic, (listeners.get(topic) ?? new Set()).add(listener))
         }),
-      writer: (name) => this.#writer(life, name),
+      writer: (name, placed) => this.#writer(life, name, placed),
       membership: (name) => this.group(name).membership(life)
     }
   }
@@ -249,7 +250,11 @@ export class SimulatedLog {
     }
   }
 
-  #writer(life: Life, name: string): Effect.Effect<TransactionalWriter, LogUnavailable> {
+  #writer(
+    life: Life,
+    name: string,
+    placed?: PlacedSigning
+  ): Effect.Effect<TransactionalWriter, LogUnavailable> {
     return this.#faults.call(
       life,
       "writer",
@@ -260,14 +265,20 @@ export class SimulatedLog {
         this.#faults.log(`${life.name} is writer ${name} of epoch ${epoch}`)
         this.#end(producer, "aborted")
         this.#whenIdle(producer, () =>
-          answer(Effect.succeed(this.#transactions(life, name, producer, epoch)))
+          answer(Effect.succeed(this.#transactions(life, name, producer, epoch, placed)))
         )
       },
       unavailable("fence")
     )
   }
 
-  #transactions(life: Life, name: string, producer: Producer, epoch: number): TransactionalWriter {
+  #transactions(
+    life: Life,
+    name: string,
+    producer: Producer,
+    epoch: number,
+    placed?: PlacedSigning
+  ): TransactionalWriter {
     let isUsable = true
     const fenced = new WriterFenced({ transactionalId: name, cause: "a newer epoch" })
     const request = <A>(what: string, apply: (answer: (value: A) => void) => void) =>
@@ -302,7 +313,9 @@ export class SimulatedLog {
         for (const record of records) {
           if (this.#broken.loses?.(record) === true) continue
           const { partition, topic } = record
-          this.of(topic, partition).append([record], this.#faults.time.wall, transaction)
+          const log = this.of(topic, partition)
+          const signed = placed?.topics.has(topic) === true ? placed.sign(record, log.end) : record
+          log.append([signed], this.#faults.time.wall, transaction)
         }
         answer()
       })

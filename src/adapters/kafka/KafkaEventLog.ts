@@ -101,13 +101,11 @@ export const logOn = (
       reader: makeReader(settings, topics.prefix),
       appender: makeAppender(settings, topics.prefix, appended),
       onAppended: (topic, listener) => appended.listen(topic, listener),
-      writer: (name) =>
-        makeTransactionalWriter(
-          settings,
-          topics.prefix,
-          `${topics.prefix}-${name}`,
-          topics.publicCompression
-        ),
+      writer: (name, placed) =>
+        makeTransactionalWriter(settings, topics.prefix, `${topics.prefix}-${name}`, {
+          publicCompression: topics.publicCompression,
+          placed
+        }),
       membership: (group) => membership(settings, topics.prefix, group)
     })
   })

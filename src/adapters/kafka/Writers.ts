@@ -18,6 +18,7 @@ import {
   type NewRecord,
   type PackedRecords,
   type Placed,
+  type PlacedSigning,
   type TransactionalWriter,
   WriterFenced
 } from "../../ports/EventLog.ts"
@@ -30,7 +31,8 @@ import {
   type KafkaSettings,
   makeCluster,
   type RawBroker,
-  type RawCluster
+  type RawCluster,
+  READ_UNCOMMITTED
 } from "./protocol/KafkaClient.ts"
 import {
   addPartitionsToTransaction,
@@ -71,7 +73,9 @@ export class Connections {
   constructor(settings: KafkaSettings, prefix: string) {
     this.cluster = makeCluster(settings, {
       requestTimeout: REQUEST_TIMEOUT_MS,
-      sockets: this.#sockets
+      sockets: this.#sockets,
+      // Where the next record will be is after what is not committed, too.
+      isolationLevel: READ_UNCOMMITTED
     })
     this.#firstTopic = topicName(prefix, FIRST_TOPIC)
   }
@@ -230,6 +234,14 @@ const recordsIn = (records: ReadonlyArray<FirstRecord>): number =>
 /** Offsets that the end of a transaction takes in each of its partitions. */
 const MARKER_RECORDS = 1
 
+export interface WriterOptions {
+  /** Of records of public topics, zstd unless it is said. */
+  readonly publicCompression?: Compression | undefined
+  readonly placed?: PlacedSigning | undefined
+}
+
+const NOTHING_PLACED: PlacedSigning = { topics: new Set(), sign: (record) => record }
+
 /** One transaction after the other, until the first that fails. */
 class Transactions {
   readonly #connections: Connections
@@ -244,14 +256,16 @@ class Transactions {
   #followed: ReadonlyArray<TopicPartition> = []
   /** Where the next first record of a partition will be, after what this writer wrote there. */
   readonly #nextOffsets = new Map<string, number>()
+  readonly #placed: PlacedSigning
 
   constructor(
     connections: Connections,
     prefix: string,
     transactionalId: string,
     identity: ProducerIdentity,
-    publicCompression: Compression
+    { placed = NOTHING_PLACED, publicCompression = "zstd" }: WriterOptions
   ) {
+    this.#placed = placed
     this.#connections = connections
     this.#prefix = prefix
     this.#transactionalId = transactionalId
@@ -268,23 +282,24 @@ class Transactions {
   ): Promise<void> {
     if (!this.#usable) throw new Error("an earlier transaction of this writer failed")
     this.#usable = false
-    await within(this.#runTwice(first, then), "the transaction")
+    await within(this.#runUntilPlaced(first, then), "the transaction")
     this.#usable = true
   }
 
   /** Records that are not where they were expected are aborted, and written where there is room. */
-  async #runTwice(
+  async #runUntilPlaced(
     first: ReadonlyArray<FirstRecord>,
     then: (placed: Placed) => ReadonlyArray<NewRecord>
   ): Promise<void> {
     const shouldContinue = beforeDeadline(this.#connections)
-    try {
-      await this.#run(first, then, shouldContinue)
-    } catch (error) {
-      if (!(error instanceof PlaceTaken)) throw error
-      await this.#end("abort", shouldContinue)
-      this.#nextOffsets.clear()
-      await this.#run(first, then, shouldContinue)
+    for (;;) {
+      try {
+        return await this.#run(first, then, shouldContinue)
+      } catch (error) {
+        if (!(error instanceof PlaceTaken && shouldContinue())) throw error
+        await this.#end("abort", shouldContinue)
+        this.#nextOffsets.clear()
+      }
     }
   }
 
@@ -303,27 +318,79 @@ class Transactions {
     const groups = [...Map.groupBy(first, ({ topic }) => topic).values()]
     const expected = this.#expectedOffsets(groups)
     const offsets = expected ?? (await this.#placeAll(groups, add, shouldContinue))
-    const others = then({ offsets })
+    const next = new Map<string, number>()
+    const others = await this.#signed(then({ offsets }), next, add, shouldContinue)
     const requests = toRequests(
       this.#prefix,
       expected === undefined ? others : [...first, ...others]
     )
     const partitions = requests.flat().map(({ partition, topic }) => ({ topic, partition }))
     const adding = add(partitions)
-    const next = new Map(groups.map(([record]) => [this.#keyOf(record!), offsets[record!.topic]!]))
+    if (expected !== undefined) {
+      for (const [record] of groups) next.set(this.#keyOf(record!), offsets[record!.topic]!)
+    }
     for (const request of requests) {
       const [sequenced] = await Promise.all([this.#sender.sequence(request), adding])
       const bases = await this.#sender.send(sequenced, shouldContinue)
-      if (expected !== undefined) checkPlaces(request, bases, next)
+      checkPlaces(request, bases, next)
     }
     await adding
     if (expected === undefined) this.#followed = partitions
     if (added.size > 0) await this.#end("commit", shouldContinue)
     for (const records of groups) {
       const [first] = records as [FirstRecord]
-      const end = offsets[first.topic]! + recordsIn(records)
-      this.#nextOffsets.set(this.#keyOf(first), end + MARKER_RECORDS)
+      next.set(this.#keyOf(first), offsets[first.topic]! + recordsIn(records))
     }
+    for (const [key, end] of next) this.#nextOffsets.set(key, end + MARKER_RECORDS)
+  }
+
+  /**
+   * Records that are signed with their offsets are, as if nobody else wrote there; `next` says where
+   * the first of each partition is expected.
+   */
+  async #signed(
+    records: ReadonlyArray<NewRecord>,
+    next: Map<string, number>,
+    add: (wanted: ReadonlyArray<TopicPartition>) => Promise<void>,
+    shouldContinue: () => boolean
+  ): Promise<ReadonlyArray<NewRecord>> {
+    const { topics } = this.#placed
+    const ends = new Map<string, number>()
+    const signed: Array<NewRecord> = []
+    for (const record of records) {
+      if (!topics.has(record.topic)) {
+        signed.push(record)
+        continue
+      }
+      const key = this.#keyOf(record)
+      const offset = ends.get(key) ?? (await this.#nextOffset(record, add, shouldContinue))
+      if (!next.has(key)) next.set(key, offset)
+      ends.set(key, offset + 1)
+      signed.push(this.#placed.sign(record, offset))
+    }
+    return signed
+  }
+
+  /** After the first that is asked for, this writer knows its own. */
+  async #nextOffset(
+    record: Pick<NewRecord, "partition" | "topic">,
+    add: (wanted: ReadonlyArray<TopicPartition>) => Promise<void>,
+    shouldContinue: () => boolean
+  ): Promise<number> {
+    const known = this.#nextOffsets.get(this.#keyOf(record))
+    if (known !== undefined) return known
+    const topic = topicName(this.#prefix, record.topic)
+    const { partition } = record
+    // From here on the end of the transaction before has its marker.
+    await add([{ topic, partition }])
+    const { cluster } = this.#connections
+    return retryWhile(cluster, shouldContinue, async () => {
+      await cluster.addMultipleTargetTopics([topic])
+      const [found] = await cluster.fetchTopicsOffset([
+        { topic, partitions: [{ partition }], fromBeginning: false }
+      ])
+      return Number(found!.partitions[0]!.offset)
+    })
   }
 
   #keyOf({ partition, topic }: Pick<NewRecord, "partition" | "topic">): string {
@@ -464,7 +531,7 @@ export const makeTransactionalWriter = (
   settings: KafkaSettings,
   prefix: string,
   transactionalId: string,
-  publicCompression: Compression = "zstd"
+  options: WriterOptions = {}
 ): Effect.Effect<TransactionalWriter, LogUnavailable, Scope.Scope> =>
   Effect.gen(function* () {
     const connections = yield* acquireConnections(settings, prefix)
@@ -472,13 +539,7 @@ export const makeTransactionalWriter = (
       try: () => within(fence(connections, transactionalId), "fencing"),
       catch: (cause) => new LogUnavailable({ operation: "fence", cause })
     })
-    const transactions = new Transactions(
-      connections,
-      prefix,
-      transactionalId,
-      identity,
-      publicCompression
-    )
+    const transactions = new Transactions(connections, prefix, transactionalId, identity, options)
     return {
       commit: (first, then) =>
         Effect.tryPromise({

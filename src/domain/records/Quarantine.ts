@@ -1,10 +1,10 @@
 /**
  * The records of `alk.quarantine`: a command that could not be applied, kept as it was, and the
- * marker from which on internal records need a MAC. A command's receipt says `failed`; one that this
+ * marker of the installation. A command's receipt says `failed`; one that this
  * service did not write, or wrote before, has none. Nothing else happened.
  */
 import { Schema } from "effect"
-import { digits, natural, text, time } from "../Forms.ts"
+import { digits, text, time } from "../Forms.ts"
 import { recordDecoder } from "../json/RecordDecoder.ts"
 import type { RecordContract } from "./RecordContract.ts"
 import {
@@ -17,18 +17,14 @@ import {
 import { FORMAT_HEADER } from "./Topics.ts"
 
 /** Key of the marker, partition 0. */
-export const MARKER_KEY = "authenticated-from"
+export const MARKER_KEY = "installation"
+/** That of versions before the first release. */
+export const EARLIER_MARKER_KEY = "authenticated-from"
 
 /** The value of the marker. */
 export const Marker = Schema.Struct({
-  taken_over_at: time("When the topics were taken over."),
-  offsets: Schema.Array(
-    Schema.Struct({
-      topic: text("The topic, without its prefix."),
-      partition: natural("The partition."),
-      offset: natural("Offset after the last record that was taken over.")
-    })
-  )
+  format: Schema.Literal(2).annotate({ description: "Form of the MACs of internal records." }),
+  created_at: time("When the first process of the installation was started.")
 })
 export type Marker = typeof Marker.Type
 
@@ -72,10 +68,10 @@ export const quarantineRecords: ReadonlyArray<RecordContract> = [
   {
     name: "quarantine-marker",
     topic: "quarantine",
-    title: "Marker of authenticated records",
+    title: "Marker of the installation",
     description:
-      "Written once, to partition 0: from these offsets on a record of alk.registry, alk.commands, "
-      + "alk.state or alk.progress needs a MAC. It is here because the topic is not compacted.",
+      "Written once, to partition 0, before any other record: says with which secret the internal "
+      + "records are authenticated. It is here because the topic is not compacted.",
     key: Schema.Literal(MARKER_KEY),
     headers: Schema.Struct({ [MAC_HEADER]: macHeader }),
     value: Marker

@@ -15,6 +15,8 @@ import {
   COMMAND_HEADER,
   formatHeader,
   KIND_HEADER,
+  MAC_HEADER,
+  macHeader,
   RECEIPT_HEADER,
   TENANT_HEADER
 } from "./RecordHeaders.ts"
@@ -139,7 +141,8 @@ const headers = (kinds: ReadonlyArray<ReceiptRecordKind>) =>
     [ATTEMPT_HEADER]: text("The attempt that is answered."),
     [COMMAND_HEADER]: digits("Offset on alk.commands up to which this record answers."),
     [RECEIPT_HEADER]: text("The receipt_id."),
-    [TENANT_HEADER]: tenantOrProbe("The tenant_id.")
+    [TENANT_HEADER]: tenantOrProbe("The tenant_id."),
+    [MAC_HEADER]: macHeader
   })
 
 export const receiptRecords: ReadonlyArray<RecordContract> = [

@@ -1,34 +1,33 @@
 /**
  * The message authentication code of internal records: HMAC-SHA256 (RFC 2104) with a key derived
  * from `ALK_SECRET`, over everything that readers use. A record without a valid one was not written
- * by this service. Copies of genuine records are genuine: order is checked elsewhere.
+ * by this service. What only transactions write is bound to its offset as well: a copy of a genuine
+ * record, of one that was aborted too, is not genuine anywhere else.
  */
 import { createHmac, hash, hkdfSync, timingSafeEqual } from "node:crypto"
-import {
-  KIND_HEADER,
-  MAC_HEADER,
-  RECEIPT_HEADER,
-  TENANT_HEADER,
-  WRITER_HEADER
-} from "./RecordHeaders.ts"
-import { FORMAT_HEADER, type TopicKind } from "./Topics.ts"
+import { MAC_HEADER } from "./RecordHeaders.ts"
+import type { TopicKind } from "./Topics.ts"
 
 /** Topics of which every record counts only with a MAC: nothing but this service writes them. */
-export const authenticatedTopics = ["registry", "commands", "state", "progress"] as const
+export const authenticatedTopics = [
+  "registry",
+  "commands",
+  "state",
+  "progress",
+  "receipts",
+  "quarantine"
+] as const satisfies ReadonlyArray<TopicKind>
 
-/** Earlier versions have written records of `alk.quarantine` without one. */
-const authenticatedSet: ReadonlySet<TopicKind> = new Set([...authenticatedTopics, "quarantine"])
+const authenticatedSet: ReadonlySet<TopicKind> = new Set(authenticatedTopics)
+
+/** Those of them whose records are bound to their offsets: one writer at a time has them. */
+export const placedTopics: ReadonlySet<TopicKind> = new Set(["registry", "state", "receipts"])
 
 /** True for topics whose records carry a MAC. */
 export const isAuthenticated = (topic: TopicKind): boolean => authenticatedSet.has(topic)
 
-/** Headers of authenticated records that readers use, in the order of the MAC. */
-const COVERED_HEADERS = [FORMAT_HEADER, RECEIPT_HEADER, TENANT_HEADER, WRITER_HEADER]
-/** The same of records that have it: those of `alk.quarantine`. */
-const COVERED_KIND = [...COVERED_HEADERS, KIND_HEADER]
-
 const KEY_LABEL = "alk-record-mac-key-v1"
-const TEXT_LABEL = "alk-record-mac-v1"
+const TEXT_LABEL = "alk-record-mac-v2"
 const KEY_BYTES = 32
 /** Bytes of a SHA-256 block. */
 const BLOCK_BYTES = 64
@@ -43,8 +42,11 @@ export interface MacInput {
   /** Full name, `alk.state` with the default prefix. */
   readonly topic: string
   readonly partition: number
+  /** Of a record that is bound to it. */
+  readonly offset?: number | undefined
   readonly key: string | Buffer | null
   readonly value: string | Buffer | null
+  /** All but that of the MAC count, in their order. */
   readonly headers: Readonly<Record<string, string | Buffer>>
 }
 
@@ -98,16 +100,17 @@ export class RecordMac {
   }
 
   /** 64 hex digits. */
-  of({ headers, key, partition, topic, value }: MacInput): string {
-    const covered = headers[KIND_HEADER] === undefined ? COVERED_HEADERS : COVERED_KIND
-    const own = covered.map((name) => headers[name])
-    const parts = [TEXT_LABEL, topic, key, ...own]
+  of({ headers, key, offset, partition, topic, value }: MacInput): string {
+    const names = Object.keys(headers)
+    const parts = [TEXT_LABEL, topic, offset === undefined ? null : String(offset), key]
+    for (const name of names) if (name !== MAC_HEADER) parts.push(name, headers[name]!)
     const frame = parts.reduce<number>((sum, part) => sum + LENGTH_BYTES + lengthOf(part), 0)
-    const size = BLOCK_BYTES + frame + 2 * LENGTH_BYTES
+    const size = BLOCK_BYTES + frame + 3 * LENGTH_BYTES
     const bytes = lengthOf(value)
     const isSmall = bytes <= ONE_SHOT_BYTES_MAX
     const framed = new Framed(isSmall ? size + bytes : size, BLOCK_BYTES)
     framed.number(partition)
+    framed.number(parts.length)
     for (const part of parts) framed.part(part)
     if (!isSmall) {
       framed.number(bytes)

@@ -1,12 +1,11 @@
 /**
- * The log with its internal records authenticated: each that is written to `alk.registry`,
- * `alk.commands`, `alk.state`, `alk.progress` or `alk.quarantine` gets a MAC, and each that is read
- * without the right one is marked as refused. The one place where MACs are made and checked; what a refused record
- * means is for its reader to decide; its content never counts.
+ * The log with its internal records authenticated: each that is written to one of their topics gets a
+ * MAC, and each that is read without the right one is marked as refused. The one place where MACs are
+ * made and checked; what a refused record means is for its reader to decide; its content never counts.
  */
 import { Effect } from "effect"
 import { MAC_HEADER } from "../../domain/records/RecordHeaders.ts"
-import { isAuthenticated, NO_MAC, type RecordMac } from "../../domain/records/RecordMac.ts"
+import { isAuthenticated, placedTopics, type RecordMac } from "../../domain/records/RecordMac.ts"
 import { topicName } from "../../domain/records/Topics.ts"
 import type {
   EventLog,
@@ -16,40 +15,40 @@ import type {
   NewRecord,
   PackedRecords
 } from "../../ports/EventLog.ts"
-import { placeOf, type TakenOver } from "./TakeOver.ts"
 
 export interface AuthenticationSettings {
   readonly mac: RecordMac
   /** Of the topics' names. */
   readonly prefix: string
-  /** Records without a MAC that were there before there were MACs. */
-  readonly takenOver: TakenOver
 }
 
 const NO_HEADERS = {}
 
-const withMac = ({ mac, prefix }: AuthenticationSettings, record: NewRecord): NewRecord => {
-  if (!isAuthenticated(record.topic)) return record
+const withMac = (
+  { mac, prefix }: AuthenticationSettings,
+  record: NewRecord,
+  offset?: number
+): NewRecord => {
   const { headers = NO_HEADERS, key, partition, value } = record
   const topic = topicName(prefix, record.topic)
-  const code = mac.of({ topic, partition, key, value, headers })
+  const code = mac.of({ topic, partition, offset, key, value, headers })
   return { ...record, headers: { ...headers, [MAC_HEADER]: code } }
 }
 
 const checkedBy =
-  ({ mac, prefix, takenOver }: AuthenticationSettings) =>
+  ({ mac, prefix }: AuthenticationSettings) =>
   (fetched: Fetched): Fetched => {
     if (!isAuthenticated(fetched.topic)) return fetched
     const { partition } = fetched
     const topic = topicName(prefix, fetched.topic)
-    const before = takenOver.get(placeOf(fetched)) ?? 0
+    const isPlaced = placedTopics.has(fetched.topic)
     const check = (record: LogRecord): LogRecord => {
       if (record.refused !== undefined) return record
       const { headers, key, offset, timestamp, value } = record
-      const refused = mac.refusal({ topic, partition, key, value, headers })
-      if (refused === undefined || (refused === NO_MAC && offset < before)) return record
+      const place = { topic, partition, offset: isPlaced ? offset : undefined }
+      const refused = mac.refusal({ ...place, key, value, headers })
       // Named one by one: a record may be an object whose properties are not its own.
-      return { offset, timestamp, key, value, headers, refused }
+      return refused === undefined ? record : { offset, timestamp, key, value, headers, refused }
     }
     return { ...fetched, records: fetched.records.map(check) }
   }
@@ -66,7 +65,11 @@ export const authenticated = (
   log: EventLog["Service"],
   settings: AuthenticationSettings
 ): EventLog["Service"] => {
-  const sign = (record: NewRecord) => withMac(settings, record)
+  /** What is bound to its offset is signed once that is known: by the writer, or not at all. */
+  const sign = (record: NewRecord) =>
+    isAuthenticated(record.topic) && !placedTopics.has(record.topic)
+      ? withMac(settings, record)
+      : record
   const signFirst = (record: NewRecord | PackedRecords) =>
     "records" in record ? packedWithoutMac(record) : sign(record)
   const check = checkedBy(settings)
@@ -74,6 +77,10 @@ export const authenticated = (
     fetch: (positions, limits) =>
       Effect.map(reader.fetch(positions, limits), (all) => all.map(check))
   })
+  const placed = {
+    topics: placedTopics,
+    sign: (record: NewRecord, offset: number) => withMac(settings, record, offset)
+  }
   return {
     ...log,
     // Copied it would not grow.
@@ -85,9 +92,9 @@ export const authenticated = (
       append: (records) => appender.append(records.map(sign))
     })),
     writer: (name) =>
-      Effect.map(log.writer(name), (writer) => ({
+      Effect.map(log.writer(name, placed), (writer) => ({
         commit: (first, then) =>
-          writer.commit(first.map(signFirst), (placed) => then(placed).map(sign))
+          writer.commit(first.map(signFirst), (offsets) => then(offsets).map(sign))
       }))
   }
 }

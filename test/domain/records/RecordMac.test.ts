@@ -9,7 +9,8 @@ const SECRET = "a secret of the tests"
 const mac = new RecordMac(SECRET)
 
 /** The definition once more, part by part. */
-const expected = (secret: string, { headers, key, partition, topic, value }: MacInput): string => {
+const expected = (secret: string, record: MacInput): string => {
+  const { headers, key, offset, partition, topic, value } = record
   const number = (count: number) => {
     const bytes = Buffer.alloc(4)
     bytes.writeUInt32BE(count)
@@ -20,14 +21,18 @@ const expected = (secret: string, { headers, key, partition, topic, value }: Mac
     const bytes = Buffer.from(part as string)
     return Buffer.concat([number(bytes.length), bytes])
   }
-  const covered = ["alk-format", "alk-receipt", "alk-tenant", "alk-writer"]
-  const parts = ["alk-record-mac-v1", topic, key, ...covered.map((name) => headers[name]), value]
+  const names = Object.keys(headers).filter((name) => name !== MAC_HEADER)
+  const place = offset === undefined ? null : String(offset)
+  const parts = [
+    ...["alk-record-mac-v2", topic, place, key],
+    ...names.flatMap((name) => [name, headers[name]])
+  ]
   const hmac = createHmac(
     "sha256",
     Buffer.from(hkdfSync("sha256", secret, "", "alk-record-mac-key-v1", 32))
   )
-  hmac.update(number(partition))
-  for (const part of parts) hmac.update(framed(part))
+  hmac.update(number(partition)).update(number(parts.length))
+  for (const part of [...parts, value]) hmac.update(framed(part))
   return hmac.digest("hex")
 }
 
@@ -36,6 +41,7 @@ const header = fc.string({ unit: "binary", maxLength: 6 })
 const input: fc.Arbitrary<MacInput> = fc.record({
   topic: fc.constantFrom("alk.state", "alk.stat", "alk.registry"),
   partition: fc.nat(3),
+  offset: fc.option(fc.nat(11), { nil: undefined }),
   key: part,
   value: part,
   headers: fc.record(
@@ -69,7 +75,7 @@ describe("the MAC of a record", () => {
     )
   })
 
-  it("is the same for text and its bytes, and for headers that nobody reads", () => {
+  it("is the same for text and its bytes, and covers each header but its own", () => {
     fc.assert(
       fc.property(input, (record) => {
         const bytes = (value: string | Buffer | null) =>
@@ -78,7 +84,12 @@ describe("the MAC of a record", () => {
           Object.entries(record.headers).map(([name, value]) => [name, bytes(value)!])
         )
         const read = { ...record, key: bytes(record.key), value: bytes(record.value) }
-        assert.strictEqual(mac.of({ ...read, headers: { ...headers, other: "x" } }), mac.of(record))
+        const own = { ...headers, [MAC_HEADER]: "of before" }
+        assert.strictEqual(mac.of({ ...read, headers: own }), mac.of(record))
+        assert.notStrictEqual(
+          mac.of({ ...read, headers: { ...headers, other: "x" } }),
+          mac.of(record)
+        )
       })
     )
   })
@@ -103,10 +114,11 @@ describe("the MAC of a record", () => {
   })
 })
 
-const normal = ({ headers, key, partition, topic, value }: MacInput) => [
+const normal = ({ headers, key, offset, partition, topic, value }: MacInput) => [
   topic,
   partition,
+  offset ?? null,
   key,
   value,
-  Object.entries(headers).toSorted()
+  Object.entries(headers)
 ]

@@ -33,7 +33,7 @@ describe("a record without a MAC", () => {
         reader: Effect.succeed({ fetch: () => Effect.succeed([fetched]) })
       } as unknown as EventLog["Service"])
       const mac = new RecordMac("a-secret-that-is-long-enough-for-a-test")
-      const checked = authenticated(log, { mac, prefix: "alk", takenOver: new Map() })
+      const checked = authenticated(log, { mac, prefix: "alk" })
       const reader = yield* checked.reader
       const [answer] = yield* reader.fetch([], { waitMs: 0, maxBytes: 1 })
       assert.deepStrictEqual(answer!.records, [

@@ -1,0 +1,127 @@
+/**
+ * The marker of an installation: a record with a MAC on `alk.quarantine`, which is neither compacted
+ * nor expires. It says with which secret, and in which form, the internal records of these topics are
+ * authenticated. Written before any other record; topics with records and without it are refused.
+ */
+import { Effect, Schedule, Schema } from "effect"
+import { scanAll } from "../../actors/log/PartitionScan.ts"
+import {
+  EARLIER_MARKER_KEY,
+  MARKER_KEY,
+  type Marker,
+  readMarker
+} from "../../domain/records/Quarantine.ts"
+import { MAC_HEADER } from "../../domain/records/RecordHeaders.ts"
+import type { RecordMac } from "../../domain/records/RecordMac.ts"
+import { topicKinds, topicName } from "../../domain/records/Topics.ts"
+import { currentTime } from "../../domain/Timestamp.ts"
+import type { EventLog, LogReader, LogRecord } from "../../ports/EventLog.ts"
+
+/** Processes that start together fence each other until one of them is through. */
+const whileFenced = Schedule.exponential("20 millis").pipe(
+  Schedule.jittered,
+  Schedule.upTo({ times: 12 })
+)
+
+/** The topics are not those of this installation: a person has to look. */
+export class InstallationRefused extends Schema.TaggedError<InstallationRefused>()(
+  "InstallationRefused",
+  { message: Schema.String }
+) {}
+
+export interface Installation {
+  readonly log: EventLog["Service"]
+  readonly mac: RecordMac
+  /** Of the topics' names. */
+  readonly prefix: string
+}
+
+const QUARANTINE = { topic: "quarantine", partition: 0 } as const
+
+const macOf = ({ mac, prefix }: Installation, value: string | Buffer): string =>
+  mac.of({
+    topic: topicName(prefix, QUARANTINE.topic),
+    partition: QUARANTINE.partition,
+    key: MARKER_KEY,
+    value,
+    headers: {}
+  })
+
+const findMarker = Effect.fnUntraced(function* (installation: Installation, reader: LogReader) {
+  let marker: Marker | undefined
+  const others = { isForeign: false, isEarlier: false }
+  const take = ({ headers, key, value }: LogRecord) => {
+    const name = key?.toString()
+    if (name === EARLIER_MARKER_KEY) others.isEarlier = true
+    if (name !== MARKER_KEY || value === null || marker !== undefined) return
+    if (headers[MAC_HEADER]?.toString() === macOf(installation, value)) marker = readMarker(value)
+    else others.isForeign = true
+  }
+  yield* scanAll(installation.log, reader, QUARANTINE, (records) => records.forEach(take))
+  return { ...others, marker }
+})
+
+/** Topics that hold records, by name. */
+const filledTopics = Effect.fnUntraced(function* ({ log, prefix }: Installation) {
+  const places = topicKinds.flatMap((topic) =>
+    Array.from({ length: topic === "registry" ? 1 : log.partitions }, (_, partition) => ({
+      topic,
+      partition
+    }))
+  )
+  const ends = yield* log.ends(places)
+  const filled = places.filter((_, index) => ends[index]! > 0)
+  return [...new Set(filled.map(({ topic }) => topicName(prefix, topic)))]
+})
+
+const refusalOf = (
+  prefix: string,
+  { isEarlier, isForeign }: { readonly isEarlier: boolean; readonly isForeign: boolean },
+  filled: ReadonlyArray<string>
+): string | undefined => {
+  const quarantine = topicName(prefix, QUARANTINE.topic)
+  if (isForeign) {
+    return (
+      `${quarantine} says that another ALK_SECRET authenticates these topics: set the secret back to `
+      + "the one that they were written with"
+    )
+  }
+  if (isEarlier) {
+    return (
+      "these topics were written by a version of alk before the first release, which this one does not "
+      + "read: start with a new data folder, or with new topics (ALK_TOPIC_PREFIX)"
+    )
+  }
+  return filled.length === 0
+    ? undefined
+    : `${filled.join(", ")}: there are records, but the marker of the installation is gone from `
+        + `${quarantine}: the topic was shortened or replaced, or a restore has not ended. Restore it, `
+        + "or start with new topics (ALK_TOPIC_PREFIX)"
+}
+
+/** The installation's marker, which the first process writes. */
+export const checkInstallation = Effect.fn("Installation.check")(function* (
+  installation: Installation
+) {
+  const { log, prefix } = installation
+  const reader = yield* log.reader
+  const found = yield* findMarker(installation, reader)
+  if (found.marker !== undefined) return found.marker
+  // Once this writer is there, no earlier one can write a marker any more.
+  return yield* Effect.gen(function* () {
+    const writer = yield* log.writer("installation")
+    // A commit may be acknowledged before readers see it: only now is it sure that there is none.
+    const { marker, ...others } = yield* findMarker(installation, reader)
+    if (marker !== undefined) return marker
+    const message = refusalOf(prefix, others, yield* filledTopics(installation))
+    if (message !== undefined) return yield* new InstallationRefused({ message })
+    const made: Marker = { format: 2, created_at: currentTime() }
+    const value = JSON.stringify(made)
+    const headers = { [MAC_HEADER]: macOf(installation, value) }
+    yield* writer.commit([], () => [{ ...QUARANTINE, key: MARKER_KEY, value, headers }])
+    return made
+  }).pipe(
+    Effect.scoped,
+    Effect.retry({ schedule: whileFenced, while: ({ _tag }) => _tag === "WriterFenced" })
+  )
+}, Effect.scoped)
