@@ -1,17 +1,26 @@
 /** How a sequencer comes back: every case of a restore, on a real broker. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
+import { Deferred, Effect, type Scope } from "effect"
 import { runSequencer, type SequencerFailure } from "../../src/actors/sequencer/Sequencer.ts"
 import { clearChangelog } from "../../src/cli/Repair.ts"
 import { type ChainLink, linkOf } from "../../src/domain/chain/ChainLink.ts"
 import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
+import { makeCheckpoint, signerOf } from "../../src/domain/chain/Checkpoint.ts"
+import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import { type Command, dedupKeyOf } from "../../src/domain/records/Command.ts"
 import { encodeCommand } from "../../src/domain/records/CommandBytes.ts"
 import { eventsOf, toBatch } from "../../src/domain/records/EventBatch.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
-import { KIND_HEADER } from "../../src/domain/records/RecordHeaders.ts"
-import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
+import { KIND_HEADER, MAC_HEADER } from "../../src/domain/records/RecordHeaders.ts"
+import {
+  EventLog,
+  type Fetched,
+  type LogReader,
+  type LogRecord,
+  type NewRecord
+} from "../../src/ports/EventLog.ts"
+import { asService } from "../support/Authenticated.ts"
 import { eventually } from "../support/Eventually.ts"
 import {
   append,
@@ -92,6 +101,38 @@ const runUntil = Effect.fnUntraced(function* (count: number) {
   const links = (yield* readAll("events")).map(({ value }) => linkOf(value!)!)
   return { links, receipts: yield* receipts }
 })
+
+/** On topics of its own, internal records authenticated. */
+const withOwnLog = <A, E>(test: (prefix: string) => Effect.Effect<A, E, EventLog | Scope.Scope>) =>
+  withLog((prefix) => asService({ prefix }, test(prefix)))
+
+/** With an `alk.state` from which compaction has removed records, and nothing is left of what did it. */
+const compacted = <A, E>(isGone: (key: string) => boolean, run: Effect.Effect<A, E, EventLog>) =>
+  Effect.flatMap(EventLog, (log) => {
+    const left = (fetched: Fetched): Fetched =>
+      fetched.topic === "state"
+        ? { ...fetched, records: fetched.records.filter(({ key }) => !isGone(String(key))) }
+        : fetched
+    const reader = Effect.map(
+      log.reader,
+      (own): LogReader => ({
+        fetch: (positions, limits) =>
+          Effect.map(own.fetch(positions, limits), (all) => all.map(left))
+      })
+    )
+    return Effect.provideService(run, EventLog, { ...log, reader })
+  })
+
+/** An event that follows another one, as anybody can write it. */
+const linking = (before: string | Buffer, hash: string): string => {
+  const event = JSON.parse(before.toString()) as Record<string, unknown>
+  return JSON.stringify({
+    ...event,
+    sequence_number: Number(event["sequence_number"]) + 1,
+    prev_hash: event["hash"],
+    hash
+  })
+}
 
 /** How a start ends: ready, or refused. */
 const start = Effect.gen(function* () {
@@ -254,45 +295,110 @@ describe("a sequencer that starts", () => {
     )
   )
 
-  it.live("is not put back by copies of older heads, and makes its state anew", () =>
-    withLog((prefix) =>
+  it.live("is not put back by copies of records of its own, and makes its state anew", () =>
+    withOwnLog((prefix) =>
       Effect.gen(function* () {
         for (const one of [command(1, 3), command(2, 2), { ...command(3), tenantId: "other" }]) {
           yield* append([toRecord(one)])
           yield* runUntil(Number(one.receiptId.slice(4)))
         }
-        const older = (yield* readAll("state")).find(({ key }) => key?.toString() === "head/acme")!
-        yield* produceRaw(
-          prefix,
-          "state",
-          [older].map(({ key, value }) => ({ key, value }))
+        const records = yield* readAll("state")
+        const copied = ["head/acme", "applied", "dedup/0"].map((name) => {
+          const { headers, key, value } = records.find((record) => record.key?.toString() === name)!
+          return { key, value, headers: { [MAC_HEADER]: headers[MAC_HEADER]!.toString() } }
+        })
+        yield* produceRaw(prefix, "state", copied)
+        const refused = (yield* readAll("state")).slice(records.length)
+        assert.deepStrictEqual(
+          refused.map(({ refused }) => refused),
+          copied.map(() => "its MAC is not that of this service")
         )
+        yield* append([toRecord(command(4)), toRecord(command(101, 3))])
+        const after = yield* runUntil(5)
+        assertChain(acmeOf(after.links), 6)
+        assert.strictEqual(after.receipts[4]?.duplicates?.length, 3)
+      })
+    )
+  )
+
+  it.live("sees that a head is gone: the heads do not add up", () =>
+    withOwnLog(() =>
+      Effect.gen(function* () {
+        for (const one of [command(1, 3), command(2, 2), { ...command(3), tenantId: "other" }]) {
+          yield* append([toRecord(one)])
+          yield* runUntil(Number(one.receiptId.slice(4)))
+        }
+        assert.strictEqual(yield* compacted((name) => name === "head/acme", start), "ready")
         yield* append([toRecord(command(4))])
         assertChain(acmeOf((yield* runUntil(4)).links), 6)
       })
     )
   )
 
-  it.live("sees that a head was replaced by an older one: the heads do not add up", () =>
-    withLog((prefix) =>
+  it.live("finds by the heads what others have written, where it is not said any more", () =>
+    withOwnLog((prefix) =>
       Effect.gen(function* () {
-        for (const one of [command(1, 3), command(2, 2), { ...command(3), tenantId: "other" }]) {
+        for (const one of [command(1, 3), { ...command(2, 2), tenantId: "other" }]) {
           yield* append([toRecord(one)])
           yield* runUntil(Number(one.receiptId.slice(4)))
         }
-        // What compaction leaves of a changelog at whose end an older head was written again.
-        const records = yield* readAll("state")
-        const older = records.find(({ key }) => key?.toString() === "head/acme")!
-        const left = new Map(records.map((record) => [record.key!.toString(), record]))
-        left.set("head/acme", older)
-        yield* loseTopic(prefix, "state")
-        yield* produceRaw(
-          prefix,
-          "state",
-          [...left.values()].map(({ key, value }) => ({ key, value }))
-        )
+        // Two that link, before the genuine ones with the same numbers, and one that is nothing.
+        const [first, second] = [
+          linking((yield* readAll("events"))[2]!.value!, "a".repeat(64))
+        ].flatMap((value) => [value, linking(value, "b".repeat(64))])
+        yield* produceRaw(prefix, "events", [
+          { key: "acme", value: first! },
+          { key: "acme", value: "{}" },
+          { key: "acme", value: second! }
+        ])
+        yield* append([toRecord(command(3, 2))])
+        yield* runUntil(3)
+        const strays = (records: ReadonlyArray<LogRecord>) =>
+          records.flatMap(({ key, value }) =>
+            key?.toString().startsWith("strays/") === true ? [`${key} ${value}`] : []
+          )
+        const said = strays(yield* readAll("state"))
+        assert.deepStrictEqual(said, ['strays/events/6 {"next":10}'])
+        const lost = (name: string) => name.startsWith("strays/")
+        assert.strictEqual(yield* compacted(lost, start), "ready")
+        const again = strays(yield* readAll("state")).slice(1)
+        assert.deepStrictEqual(again, ['strays/events/7 {"next":10}'])
         yield* append([toRecord(command(4))])
-        assertChain(acmeOf((yield* runUntil(4)).links), 6)
+        yield* runUntil(4)
+        const genuine = (yield* readAll("events")).filter(({ offset }) => offset < 7 || offset > 9)
+        const links = acmeOf(genuine.map(({ value }) => linkOf(value!)!))
+        assertChain(links, 6)
+        assert.notInclude(String(yield* readAll("state")), "adopted")
+      })
+    )
+  )
+
+  it.live("believes no receipts, checkpoints and set aside commands of others", () =>
+    withOwnLog((prefix) =>
+      Effect.gen(function* () {
+        yield* append([toRecord(command(1, 3)), toRecord(command(2))])
+        yield* runUntil(2)
+        const headers = { "alk-command": "99", "alk-kind": "outcome" }
+        const [receipt] = yield* readAll("receipts")
+        yield* produceRaw(prefix, "receipts", [{ key: "acme", value: receipt!.value, headers }])
+        yield* produceRaw(prefix, "quarantine", [{ key: "99", value: "x", headers }])
+        const tree = Frontier.empty()
+        for (let size = 0; size < 1_000; size++) tree.append("ab".repeat(32))
+        const other = signerOf("alk", Buffer.alloc(32, 8))
+        const at = "2026-11-21T12:00:00.000000Z"
+        const value = JSON.stringify(makeCheckpoint(other, "alk", "acme", tree, at))
+        yield* produceRaw(prefix, "checkpoints", [{ key: "acme", value }])
+        for (const gone of ["applied", "head/acme"]) {
+          const what = (name: string) => name === gone
+          assert.strictEqual(yield* compacted(what, start), "ready", gone)
+        }
+        const said = (yield* readAll("state")).filter(
+          ({ key }) => key?.toString() === "checkpoint/acme"
+        )
+        assert.notInclude(said.map(({ value }) => String(value)).join(), "1000")
+        yield* append([toRecord(command(3))])
+        // With the receipt that is forged.
+        assertChain((yield* runUntil(4)).links, 5)
       })
     )
   )

@@ -26,7 +26,7 @@ import {
 } from "../../domain/records/StateRecords.ts"
 import type { TopicKind } from "../../domain/records/Topics.ts"
 import type { Placement } from "../../domain/registry/Placement.ts"
-import { checkNotOlder, type Registry } from "../../domain/registry/Registry.ts"
+import type { Registry } from "../../domain/registry/Registry.ts"
 import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import {
@@ -44,7 +44,7 @@ import type { StoredTopic } from "../../ports/TopicRows.ts"
 import { type Malformed, reportMalformed, takeEach } from "../log/Malformed.ts"
 import { OwnRecords, type Undecided } from "../log/OwnRecords.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
-import { handOverName, moveHead, readHead } from "../sequencer/SequencerState.ts"
+import { handOverName, readHead } from "../sequencer/SequencerState.ts"
 import { Heads } from "./Heads.ts"
 import { type Decision, type ReceiptState, Receipts } from "./Receipts.ts"
 import { TreeSigners } from "./TreeSigners.ts"
@@ -192,7 +192,6 @@ class LogState {
       case "registry": {
         const change = readRegistryRecord(record.key, record.value)
         if (change === undefined) return
-        checkNotOlder(this.registry, change)
         this.registry.take([change])
         this.#placement.take(change)
       }
@@ -201,15 +200,15 @@ class LogState {
 
   #takeState(partition: number, record: LogRecord): void {
     const key = record.key?.toString() ?? ""
-    const head = () => {
-      if (record.value === null) return undefined
-      const { tree: _tree, ...own } = readHead(record.value)
-      return own
+    const takeHead = (heads: Map<string, Head>, tenantId: string) => {
+      if (record.value === null) return void heads.delete(tenantId)
+      const { tree: _tree, ...head } = readHead(record.value)
+      heads.set(tenantId, head)
     }
     if (key.startsWith(HEAD_PREFIX)) {
-      moveHead(this.heads, key.slice(HEAD_PREFIX.length), head())
+      takeHead(this.heads, key.slice(HEAD_PREFIX.length))
     } else if (key.startsWith(TRACE_HEAD_PREFIX)) {
-      moveHead(this.traceHeads, key.slice(TRACE_HEAD_PREFIX.length), head())
+      takeHead(this.traceHeads, key.slice(TRACE_HEAD_PREFIX.length))
     } else if (key.startsWith(HAND_OVER_PREFIX)) {
       const name = key.slice(HAND_OVER_PREFIX.length)
       if (record.value === null) this.handOvers.delete(name)

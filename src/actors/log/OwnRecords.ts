@@ -64,6 +64,8 @@ export class OwnRecords {
     /** All of the sequencer's records are covered once `alk.state` is read up to here. */
     let coveredAt: number | undefined
     const end = (chain: Chain) => {
+      // The sequencer says it again when it starts.
+      if (!this.#own.isWhole) return 0
       if (this.#answers >= enough) coveredAt ??= this.#writtenEnd
       const isCovered = coveredAt !== undefined && this.#next >= coveredAt
       return isCovered ? Infinity : (this.#own.next(chain) ?? Infinity)

@@ -90,7 +90,10 @@ const unloggedAfter = (state: SequencerState, changes: StateChanges, ends: LogEn
 export const progressRecords = (
   progress: Parameters<typeof appliedRecord>[0],
   { strays }: LogEnds
-): ReadonlyArray<StateRecord> => [...strays.map(straysRecord), appliedRecord(progress)]
+): ReadonlyArray<StateRecord> => [
+  ...strays.map(straysRecord),
+  appliedRecord(progress, strays.length)
+]
 
 /** The records of `alk.state` that carry these changes. */
 export const stateRecords = (

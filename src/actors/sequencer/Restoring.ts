@@ -23,6 +23,8 @@ export interface Restoring {
   readonly writer: TransactionalWriter
   readonly partition: number
   readonly windows: Windows
+  /** As checkpoints name it. */
+  readonly serviceName: string
 }
 
 export const refuse = (

@@ -415,8 +415,8 @@ export const runSequencer = (
     const log = yield* EventLog
     const writer = yield* log.writer(`sequencer-${partition}`)
     const reader = yield* log.reader
-    const { traceStore, windows } = settings
-    const state = yield* restore({ log, reader, writer, partition, windows })
+    const { serviceName, traceStore, windows } = settings
+    const state = yield* restore({ log, reader, writer, partition, windows, serviceName })
     yield* changeKey(writer, state, settings)
     yield* ready(partition)
     reached(state.applied + 1)

@@ -6,7 +6,6 @@ import { Effect } from "effect"
 import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
 import {
   type CheckpointRecord,
-  openNote,
   readCheckpoint,
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
@@ -17,16 +16,17 @@ import { type Command, dedupKeyOf } from "../../domain/records/Command.ts"
 import { decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
 import { readWriterPosition } from "../../domain/records/CommandWriter.ts"
 import { eventsOf } from "../../domain/records/EventBatch.ts"
+import { Strays } from "../../domain/records/OwnOffsets.ts"
 import { COMMAND_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
 import type { Adopted, StateRecord, WindowEntry } from "../../domain/records/StateRecords.ts"
 import { FORMAT_HEADER } from "../../domain/records/Topics.ts"
-import { checkNotOlder } from "../../domain/registry/Registry.ts"
 import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import { currentTime, microsOf } from "../../domain/Timestamp.ts"
 import { parseFact } from "../../domain/traces/TraceFact.ts"
 import { traceEventKeyOf } from "../../domain/traces/TraceOperation.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
+import { openRecord } from "../chainEnds/GenuineCheckpoints.ts"
 import { linkOfRecord } from "../log/ChainRecord.ts"
 import { takeAll } from "../log/Malformed.ts"
 import { scan, scanAll } from "../log/PartitionScan.ts"
@@ -53,10 +53,12 @@ import {
   sumOf,
   totalsOf
 } from "./SequencerState.ts"
+import { rangesBeside } from "./StraysByHeads.ts"
 import { ChainWalk, reportPassedOver } from "./TopicComparison.ts"
 
-/** The command that a record answers; -1 if it names none. */
+/** The command that a record answers; -1 if it names none, or this service did not write it. */
 const commandOffsetOf = (record: LogRecord): number => {
+  if (record.refused !== undefined) return -1
   const text = record.headers[COMMAND_HEADER]?.toString() ?? ""
   const offset = Number(text)
   return /^[0-9]+$/.test(text) && Number.isSafeInteger(offset) ? offset : -1
@@ -159,31 +161,31 @@ const readBoth = Effect.fnUntraced(function* (restoring: Restoring, isOwn: IsOwn
 })
 
 /**
- * The chains as the topics have them. Where the changelog is whole, or says how many records a
- * sequencer has written and up to where, and the topics hold as many, only these count. Else
- * everything that links is adopted, unless a part of a chain is missing before it.
+ * The chains as the topics have them. Where the changelog says how many records a sequencer has
+ * written, and at which offsets, and the topics hold as many, only these count. Else everything that
+ * links is adopted, unless a part of a chain is missing before it.
  */
-const readTopics = Effect.fnUntraced(function* (
-  restoring: Restoring,
-  { gathered: { state, totals }, isWhole }: Outdated
-) {
+const readTopics = Effect.fnUntraced(function* (restoring: Restoring, outdated: Outdated) {
   const { partition } = restoring
-  const { strays } = state
+  const { state, totals } = outdated.gathered
+  const { hasHeads } = outdated
   const nexts = { events: state.eventsNext, traces: state.tracesNext }
+  const strays = yield* straysOf(restoring, outdated)
   const bounded =
     totals
+    && strays
     && (yield* readBoth(
       restoring,
       (chain, offset) => offset < nexts[chain] && !strays.has(chain, offset)
     ))
   const isProven =
     bounded !== undefined
-    && (isWhole
+    && (hasHeads
       || (sumOf(bounded.events.walk.heads) === totals?.events
         && sumOf(bounded.traces.walk.heads) === totals?.facts))
   const read = isProven
     ? bounded
-    : yield* readBoth(restoring, (chain, offset) => !strays.has(chain, offset))
+    : yield* readBoth(restoring, (chain, offset) => !state.strays.has(chain, offset))
   for (const { chain, others, walk } of [read.events, read.traces] satisfies Array<ReadChain>) {
     const missing = isProven ? undefined : walk.missingBefore
     if (missing !== undefined) {
@@ -194,7 +196,23 @@ const readTopics = Effect.fnUntraced(function* (
     }
     yield* reportPassedOver(partition, chain, others)
   }
-  return { ...read, isProven }
+  return { ...read, isProven, strays: strays ?? state.strays }
+})
+
+/** Which offsets of the topics are not the sequencer's; undefined where nothing says it. */
+const straysOf = Effect.fnUntraced(function* (
+  restoring: Restoring,
+  { gathered: { state }, hasHeads, hasStrays }: Outdated
+) {
+  if (hasStrays) return state.strays
+  if (!hasHeads) return undefined
+  const strays = new Strays()
+  for (const chain of chains) {
+    const next = chain === "events" ? state.eventsNext : state.tracesNext
+    const beside = yield* rangesBeside(restoring, chain, headsOf(state, chain), next)
+    for (const range of beside) strays.add(range)
+  }
+  return strays
 })
 
 /** What is said for good of topics that were adopted; nothing of empty ones. */
@@ -203,43 +221,35 @@ const adoptedOf = (events: ReadChain, traces: ReadChain): Adopted | undefined =>
     ? undefined
     : { at: currentTime(), events_next: events.next, traces_next: traces.next }
 
-/** The newest checkpoint of each tree, as the topic has them. */
-const readCheckpoints = ({ log, partition, reader }: Restoring) =>
-  Effect.gen(function* () {
-    const checkpoints = new Map<string, CheckpointRecord>()
-    const naming: Array<CheckpointRecord> = []
-    yield* takeAll(log, reader, { topic: "checkpoints", partition }, ({ value }) => {
-      if (value === null) return
-      const checkpoint = readCheckpoint(value)
-      checkpoints.set(treeOfCheckpoint(checkpoint), checkpoint)
-      if (checkpoint.note.includes(`\n${NEXT_KEY} `)) naming.push(checkpoint)
-    })
-    return { checkpoints, naming }
+/** The largest checkpoint of each tree that a published key has signed, as the topic has them. */
+const readCheckpoints = Effect.fnUntraced(function* (restoring: Restoring) {
+  const { log, partition, reader, serviceName } = restoring
+  const registry = new RegistryTable()
+  yield* readRegistry(restoring, registry)
+  const vkeys = [...registry.allSigningKeys()].map(({ vkey }) => vkey)
+  const checkpoints = new Map<string, CheckpointRecord>()
+  const handOvers = new Map<string, CheckpointRecord>()
+  yield* takeAll(log, reader, { topic: "checkpoints", partition }, ({ value }) => {
+    if (value === null) return
+    const checkpoint = readCheckpoint(value)
+    const tree = treeOfCheckpoint(checkpoint)
+    if (openRecord(serviceName, tree, checkpoint, vkeys) === undefined) return
+    const known = checkpoints.get(tree)
+    if (known === undefined || known.tree_size <= checkpoint.tree_size) {
+      checkpoints.set(tree, checkpoint)
+    }
+    const name = handOverName(checkpoint.key_id, tree)
+    const isHandOver = checkpoint.note.includes(`\n${NEXT_KEY} `)
+    if (isHandOver && !handOvers.has(name)) handOvers.set(name, checkpoint)
   })
+  return { checkpoints, handOvers }
+})
 
 /** What `alk.registry` holds, for the partition that writes it. */
 export const readRegistry = ({ log, reader }: Restoring, registry: RegistryTable) =>
   takeAll(log, reader, { topic: "registry", partition: 0 }, ({ key, value }) => {
     const change = readRegistryRecord(key, value)
-    if (change === undefined) return
-    checkNotOlder(registry, change)
-    registry.take([change])
-  })
-
-/** Those of the checkpoints with which a published key has handed a tree over. */
-const readHandOvers = (restoring: Restoring, naming: ReadonlyArray<CheckpointRecord>) =>
-  Effect.gen(function* () {
-    const handOvers = new Map<string, CheckpointRecord>()
-    if (naming.length === 0) return handOvers
-    const registry = new RegistryTable()
-    yield* readRegistry(restoring, registry)
-    for (const checkpoint of naming) {
-      const key = registry.signingKey(checkpoint.key_id)
-      const name = handOverName(checkpoint.key_id, treeOfCheckpoint(checkpoint))
-      if (key === undefined || handOvers.has(name)) continue
-      if ("checkpoint" in openNote(checkpoint.note, [key.vkey])) handOvers.set(name, checkpoint)
-    }
-    return handOvers
+    if (change !== undefined) registry.take([change])
   })
 
 /** Mark of an event whose command has expired: equal to no fingerprint, so its id is taken. */
@@ -314,28 +324,30 @@ const filled = (capacity: number, entries: ReadonlyArray<WindowEntry>): PackedWi
 export interface Outdated {
   readonly gathered: Replay
   readonly keys: ReadonlySet<string>
-  /** Its heads and writers are those that were written; other records may be gone. */
-  readonly isWhole: boolean
+  /** Its heads are those that were written, and none is gone. */
+  readonly hasHeads: boolean
+  /** The same of the numbers of the writers of commands. */
+  readonly hasWriters: boolean
+  /** The same of what it says of offsets of other programs. */
+  readonly hasStrays: boolean
 }
 
 /** Make the changelog again from the topics, `applied` last: it counts only when it is complete. */
 export const rebuild = (restoring: Restoring, outdated: Outdated) =>
   Effect.gen(function* () {
     const { log, partition, windows } = restoring
-    const { gathered, isWhole, keys } = outdated
+    const { gathered, hasHeads, hasWriters, keys } = outdated
     const { state: before } = gathered
     yield* Effect.logWarning("rebuilding the sequencer's state from the topics", { partition })
-    const applied = isWhole
-      ? before.applied
-      : Math.max(before.applied, yield* lastApplied(restoring))
-    const { byId, events, isProven, traces } = yield* readTopics(restoring, outdated)
-    const { checkpoints, naming } = yield* readCheckpoints(restoring)
-    const handOvers = yield* readHandOvers(restoring, naming)
+    const applied = gathered.started ? before.applied : yield* lastApplied(restoring)
+    const { byId, events, isProven, strays, traces } = yield* readTopics(restoring, outdated)
+    const { checkpoints, handOvers } = yield* readCheckpoints(restoring)
     const remembered = yield* readCommands(restoring, byId, applied)
-    const { heads, traceHeads, writers } = isWhole
+    const { heads, traceHeads } = hasHeads
       ? before
-      : { heads: events.walk.heads, traceHeads: traces.walk.heads, writers: remembered.writers }
-    const trees = new Map([...events.trees, ...traces.trees, ...(isWhole ? before.trees : [])])
+      : { heads: events.walk.heads, traceHeads: traces.walk.heads }
+    const writers = hasWriters ? before.writers : remembered.writers
+    const trees = new Map([...events.trees, ...traces.trees, ...(hasHeads ? before.trees : [])])
     const [eventsNext, tracesNext] = isProven
       ? [before.eventsNext, before.tracesNext]
       : [events.next, traces.next]
@@ -354,7 +366,7 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
       applied,
       eventsNext,
       tracesNext,
-      strays: before.strays,
+      strays,
       adopted,
       tracesForgotten: tracesNext,
       totals: totalsOf({ heads, traceHeads, writers })

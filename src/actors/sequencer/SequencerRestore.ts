@@ -66,23 +66,33 @@ const readChangelog = (restoring: Restoring) =>
     }
     yield* scanUntil(reader, position, takeAll, () => gathered.owner === owner)
     yield* reportMalformed(malformed)
-    const isWhole = yield* isComplete(gathered)
-    return { gathered, keys, isWhole, isDoubtful: doubtful.size > 0 }
+    const found = yield* compareTotals(gathered)
+    return { gathered, keys, ...found, isDoubtful: doubtful.size > 0 }
   })
 
-/** Compaction may have removed a head for an older copy of it: then the heads add up to less. */
-const isComplete = Effect.fnUntraced(function* ({ state, totals }: Replay) {
-  const found = totalsOf(state)
-  if (totals === undefined) return true
-  const names = ["events", "facts", "writers"] as const
-  if (names.every((name) => found[name] === totals[name])) return true
-  const { partition } = state
-  yield* Effect.logError("alk.state does not add up to what was written there", {
-    partition,
-    found,
-    written: totals
-  })
-  return false
+/**
+ * What of the changelog is whole: another program's record of the same key makes compaction remove a
+ * genuine one, and may be gone itself later.
+ */
+const compareTotals = Effect.fnUntraced(function* ({ state, straysTotal, totals }: Replay) {
+  const found = { ...totalsOf(state), strays: state.strays.size }
+  const written = { ...totals, strays: straysTotal }
+  const isSame = (name: keyof typeof found) => found[name] === written[name]
+  const compared = {
+    hasHeads: isSame("events") && isSame("facts"),
+    hasWriters: isSame("writers"),
+    hasStrays: totals !== undefined && isSame("strays")
+  }
+  const isWhole = compared.hasHeads && compared.hasWriters && compared.hasStrays
+  if (!isWhole && totals !== undefined) {
+    const { partition } = state
+    yield* Effect.logError("alk.state does not add up to what was written there", {
+      partition,
+      found,
+      written
+    })
+  }
+  return { ...compared, isWhole }
 })
 
 /** Written with a number of partitions that this installation has, or had. */
@@ -143,7 +153,7 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
     const receipts = yield* log.bounds("receipts", partition)
     const lost = !gathered.started && receipts.end > 0
     if (comparison === "behind" || lost || isDoubtful) {
-      state = yield* rebuild(restoring, { ...outdated, isWhole: changelog === "whole" })
+      state = yield* rebuild(restoring, outdated)
     } else if (!gathered.started) {
       // From now on everything in the topics that is not the sequencer's is known as such.
       yield* writeState(restoring, [metaRecord(log.partitions), appliedRecord(state)])

@@ -181,17 +181,28 @@ export const metaRecord = (partitions: number) => jsonRecord(META_KEY, { format:
 export const ownerRecord = (owner: string) => jsonRecord(OWNER_KEY, { owner })
 
 /** The record `applied` of a state. */
-export const appliedRecord = ({
-  applied,
-  eventsNext,
-  totals,
-  tracesForgotten,
-  tracesNext,
-  tracesUnlogged
-}: Pick<
-  SequencerState,
-  "applied" | "eventsNext" | "tracesNext" | "tracesForgotten" | "tracesUnlogged" | "totals"
->): StateRecord => {
+export const appliedRecord = (
+  {
+    applied,
+    eventsNext,
+    strays,
+    totals,
+    tracesForgotten,
+    tracesNext,
+    tracesUnlogged
+  }: Pick<
+    SequencerState,
+    | "applied"
+    | "eventsNext"
+    | "strays"
+    | "tracesNext"
+    | "tracesForgotten"
+    | "tracesUnlogged"
+    | "totals"
+  >,
+  /** Ranges of strays that are written with it. */
+  newStrays = 0
+): StateRecord => {
   const record: StoredProgress = {
     command_offset: applied,
     events_next: eventsNext,
@@ -199,7 +210,8 @@ export const appliedRecord = ({
     traces_forgotten: Math.max(tracesForgotten, tracesUnlogged),
     events_total: totals.events,
     facts_total: totals.facts,
-    writers_total: totals.writers
+    writers_total: totals.writers,
+    strays_total: strays.size + newStrays
   }
   return jsonRecord(APPLIED_KEY, record)
 }
@@ -239,26 +251,6 @@ export const readHead = (value: Buffer): Head & { readonly tree?: string | null 
     created_at: fields.time("created_at"),
     ...(tree === undefined ? {} : { tree: tree as string | null })
   }
-}
-
-/**
- * Heads by tenant as records state them, one after the other: a head is never followed by an earlier
- * one, unless a record without a value has removed it.
- * @throws RecordUnreadable for a head that goes back
- */
-export const moveHead = <A extends Head>(
-  heads: Map<string, A>,
-  tenantId: string,
-  head: A | undefined
-): void => {
-  if (head === undefined) return void heads.delete(tenantId)
-  const before = heads.get(tenantId)
-  if (before !== undefined && head.sequence_number < before.sequence_number) {
-    throw new RecordUnreadable(
-      `the head goes back from ${before.sequence_number} to ${head.sequence_number}`
-    )
-  }
-  heads.set(tenantId, head)
 }
 
 /** The ordinal that a window record begins with. */
@@ -312,13 +304,11 @@ export const signerRecord = (signer: TreeSigner) => jsonRecord(SIGNER_KEY, signe
 export const writerRecord = (writer: string, number: number | null): StateRecord =>
   jsonRecord(`${WRITER_PREFIX}${writer}`, number === null ? null : { number })
 
-/** @throws RecordUnreadable for a number that goes back */
+/** @throws RecordUnreadable */
 const replayWriter = (writers: Map<string, number>, writer: string, value: Buffer | null): void => {
   if (!isWriter(writer)) throw new RecordUnreadable("its key names no writer")
-  if (value === null) return void writers.delete(writer)
-  const number = readWriter(value).number
-  if (number < (writers.get(writer) ?? 0)) throw new RecordUnreadable("the writer goes back")
-  writers.set(writer, number)
+  if (value === null) writers.delete(writer)
+  else writers.set(writer, readWriter(value).number)
 }
 
 export const windowRecord = (
@@ -340,6 +330,8 @@ export interface Replay {
   started: boolean
   /** As the newest `applied` record says; undefined if an older version has written it. */
   totals: Totals | undefined
+  /** How many ranges of strays there are, as the same record says. */
+  straysTotal: number
   /** Trees that the version which wrote it did not keep: they have to be read from the topics. */
   readonly treeless: Set<string>
 }
@@ -352,6 +344,7 @@ export const emptyReplay = (partition: number, partitions: number, windows: Wind
   owner: undefined,
   started: false,
   totals: undefined,
+  straysTotal: 0,
   treeless: new Set()
 })
 
@@ -366,35 +359,25 @@ const replayWindow = (records: Map<number, Buffer>, ordinal: number, value: Buff
 const replayHead = (into: Replay, chain: Chain, tenantId: string, value: Buffer | null): void => {
   const { trees } = into.state
   const treeName = treeNameOf(tenantId, chain)
-  const { tree, ...head } = value === null ? {} : readHead(value)
-  moveHead(headsOf(into.state, chain), tenantId, "hash" in head ? head : undefined)
+  const heads = headsOf(into.state, chain)
   trees.delete(treeName)
   into.treeless.delete(treeName)
-  if (value === null) return
+  if (value === null) return void heads.delete(tenantId)
+  const { tree, ...head } = readHead(value)
+  heads.set(tenantId, head)
   if (typeof tree === "string") trees.set(treeName, Frontier.decode(tree))
   else if (tree === undefined) into.treeless.add(treeName)
 }
 
-/**
- * Without a value: `alk repair` has cleared the changelog.
- * @throws RecordUnreadable for a copy of an older one
- */
+/** Without a value: `alk repair` has cleared the changelog. */
 const replayApplied = (into: Replay, value: Buffer | null): void => {
   const applied = value === null ? undefined : readApplied(value)
-  const { applied: before, eventsNext, tracesNext } = into.state
-  if (
-    applied !== undefined
-    && (applied.command_offset < before
-      || applied.events_next < eventsNext
-      || (applied.traces_next ?? tracesNext) < tracesNext)
-  ) {
-    throw new RecordUnreadable("what was applied goes back")
-  }
   into.state.applied = applied?.command_offset ?? -1
   into.state.eventsNext = applied?.events_next ?? 0
   into.state.tracesNext = applied?.traces_next ?? 0
   into.state.tracesForgotten = applied?.traces_forgotten ?? 0
   into.totals = applied && totalsIn(applied)
+  into.straysTotal = applied?.strays_total ?? 0
   into.started = applied !== undefined
 }
 

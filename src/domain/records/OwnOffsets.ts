@@ -27,6 +27,10 @@ export class Strays {
     return chains.flatMap((chain) => this.#ranges[chain])
   }
 
+  get size(): number {
+    return this.#ranges.events.length + this.#ranges.traces.length
+  }
+
   add(range: StrayRange): void {
     const ranges = this.#ranges[range.chain]
     const at = this.#after(range.chain, range.first)
@@ -80,6 +84,7 @@ export interface Own {
 /** The same, learned from the records of one partition of `alk.state`. */
 export class OwnOffsets implements Own {
   readonly #strays = new Strays()
+  #straysTotal = 0
   #next: Partial<Record<Chain, number>> = {}
 
   /**
@@ -92,11 +97,18 @@ export class OwnOffsets implements Own {
     if (key !== APPLIED_KEY) return
     if (value === null) {
       this.#next = {}
+      this.#straysTotal = 0
       return
     }
-    const { events_next, traces_next } = readApplied(value)
+    const { events_next, strays_total = 0, traces_next } = readApplied(value)
+    this.#straysTotal = strays_total
     this.#reached("events", events_next)
     if (traces_next !== undefined) this.#reached("traces", traces_next)
+  }
+
+  /** False where another program's records have removed some of those that say what is not own. */
+  get isWhole(): boolean {
+    return this.#strays.size >= this.#straysTotal
   }
 
   #reached(chain: Chain, next: number): void {
@@ -114,3 +126,6 @@ export class OwnOffsets implements Own {
 
 /** Where nothing is known, what links counts. */
 export const everythingOwn: Own = { next: () => undefined, isOwn: () => true }
+
+/** Where what is known is not whole, nothing counts. */
+export const nothingOwn: Own = { next: () => undefined, isOwn: () => false }

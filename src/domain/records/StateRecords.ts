@@ -60,7 +60,8 @@ export const StoredProgress = Schema.Struct({
   ),
   events_total: natural("Events ever appended: the heads of all tenants add up to it."),
   facts_total: natural("Trace facts ever appended: the trace heads add up to it."),
-  writers_total: natural("What the records of the writers of commands add up to.")
+  writers_total: natural("What the records of the writers of commands add up to."),
+  strays_total: natural("Records of the changelog that name offsets of other programs.")
 })
 export type StoredProgress = typeof StoredProgress.Type
 

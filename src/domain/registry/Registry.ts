@@ -5,11 +5,8 @@
 
 import { type LineKey, openEndorsement } from "../chain/KeyLine.ts"
 import type { PrunedPoint } from "../chain/PrunedPoint.ts"
-import { treeOfPoint } from "../chain/PrunedPoint.ts"
-import { RecordUnreadable } from "../json/RecordFields.ts"
 import { formatMicros, microsOf } from "../Timestamp.ts"
 import { type RegistryDecision, refused } from "./Decision.ts"
-import { isOlder } from "./Placement.ts"
 import {
   type ApiKey,
   type DataVersion,
@@ -17,7 +14,6 @@ import {
   PARTITIONS_ID,
   type Partitions,
   type QuarantineAct,
-  type RegistryChange,
   type RegistryEntry,
   type RegistryOperation,
   type RegistryRemoval,
@@ -38,64 +34,6 @@ export const lineKeysOf = (keys: Iterable<SigningKey>): ReadonlyArray<LineKey> =
     root: root ?? endorsement === undefined,
     ...(endorsement === undefined ? {} : { endorsement })
   }))
-
-/**
- * Refuses a record that says less than an earlier one: a copy of a genuine record would make a revoked
- * key valid again.
- * @throws RecordUnreadable
- */
-export const checkNotOlder = (registry: RegistryReader, change: RegistryChange): void => {
-  const older = (what: string) => new RecordUnreadable(`it is older than what is known: ${what}`)
-  if (change.kind === "key") {
-    const known = registry.key(change.key.id)
-    if (known?.revoked_at !== undefined && change.key.revoked_at === undefined) {
-      throw older("the key is revoked")
-    }
-  } else if (change.kind === "key_use") {
-    const { key_id, used_at } = change.key_use
-    const known = registry.keyUse(key_id)
-    if (known !== undefined && used_at < known.used_at) {
-      throw older(`the key was used at ${known.used_at}`)
-    }
-  } else if (change.kind === "link") {
-    const known = registry.link(change.link.id)
-    if (known === undefined) return
-    if (known.revoked_at !== undefined && change.link.revoked_at === undefined) {
-      throw older("the link is revoked")
-    }
-    if (change.link.uses < known.uses) throw older(`the link was used ${known.uses} times`)
-  } else if (change.kind === "session") {
-    const known = registry.session(change.session.id)
-    if (known?.ended_at !== undefined && change.session.ended_at === undefined) {
-      throw older("the session has ended")
-    }
-  } else if (change.kind === "signing_key") {
-    const { endorsement, key_id } = change.signing_key
-    if (registry.signingKey(key_id)?.endorsement !== undefined && endorsement === undefined) {
-      throw older("the key is endorsed")
-    }
-  } else if (change.kind === "data_version") {
-    const known = registry.dataVersion()
-    if (known !== undefined && change.data_version.version < known.version) {
-      throw older(`the data has version ${known.version}`)
-    }
-  } else if (change.kind === "tenant") {
-    const known = registry.tenant(change.tenant.id)
-    if (known !== undefined && known.partitions !== change.tenant.partitions) {
-      throw new RecordUnreadable("a tenant never moves: it would be in another partition")
-    }
-  } else if (change.kind === "partitions") {
-    const known = registry.partitions()
-    if (known !== undefined && isOlder(change.partitions, known)) {
-      throw older(`the topics have ${known.topics} partitions`)
-    }
-  } else if (change.kind === "pruned") {
-    const known = registry.pruned(treeOfPoint(change.pruned))
-    if (known !== undefined && change.pruned.size < known.size) {
-      throw older(`the chain is pruned up to ${known.size}`)
-    }
-  }
-}
 
 /** Everything on `alk.registry`, by id. Its entries are replaced, never changed. */
 export interface Registry extends RegistryReader {

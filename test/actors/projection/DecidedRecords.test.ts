@@ -102,7 +102,7 @@ describe("records of a topic that others write to as well", () => {
             if (own === 0) continue
             const ends = endsAfter(state, { events: own, traces: 0 }, { events: events.end })
             for (let one = 0; one < own; one++) events.append("own", "event")
-            writeState(progressRecords({ ...state, ...ends }, ends))
+            writeState(progressRecords({ ...state, ...ends, strays: state.strays }, ends))
             fetch(fetched[1])
             events.settle(true)
             fetch(fetched[2])

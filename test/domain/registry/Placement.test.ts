@@ -1,12 +1,10 @@
 import { createRequire } from "node:module"
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { RecordUnreadable } from "../../../src/domain/json/RecordFields.ts"
 import { murmur2, Placement, partitionAmong } from "../../../src/domain/registry/Placement.ts"
-import { checkNotOlder, decide } from "../../../src/domain/registry/Registry.ts"
+import { decide } from "../../../src/domain/registry/Registry.ts"
 import type {
   GrowthStep,
-  Partitions,
   RegistryChange,
   RegistryOperation
 } from "../../../src/domain/registry/RegistryEntry.ts"
@@ -214,22 +212,5 @@ describe("a growth", () => {
       "the topics have 8 partitions and never get fewer"
     )
     assert.deepStrictEqual(written.grown(8, 12).registry.partitions()?.counts, [4, 8, 12])
-  })
-
-  it("has records of which an older one, or one that moves a tenant, is refused", () => {
-    const written = new Written().do(create("acme")).grown(4, 8)
-    const records = written.entries.flatMap((entry) =>
-      entry.kind === "partitions" ? [entry.partitions] : []
-    )
-    const take = (partitions: Partitions) =>
-      checkNotOlder(written.registry, { kind: "partitions", partitions })
-    const [begun, open, spread] = records as [Partitions, Partitions, Partitions]
-    take(spread)
-    for (const older of [begun, open]) assert.throws(() => take(older), RecordUnreadable)
-    const moved = { id: "acme", created_at: NOW, partitions: 8 }
-    assert.throws(
-      () => checkNotOlder(written.registry, { kind: "tenant", tenant: moved }),
-      RecordUnreadable
-    )
   })
 })

@@ -9,7 +9,7 @@ import { ErasedEvents } from "../../../domain/forgetting/ErasedEvents.ts"
 import { ErasedFacts } from "../../../domain/forgetting/ErasedFacts.ts"
 import type { ForgettingRun, RewrittenSegment } from "../../../domain/forgetting/ForgettingRun.ts"
 import type { ForgettingTopic } from "../../../domain/forgetting/ForgettingTopic.ts"
-import { everythingOwn, OwnOffsets } from "../../../domain/records/OwnOffsets.ts"
+import { everythingOwn, nothingOwn, OwnOffsets } from "../../../domain/records/OwnOffsets.ts"
 import { RecordMac } from "../../../domain/records/RecordMac.ts"
 import { APPLIED_KEY, readApplied, STRAYS_PREFIX } from "../../../domain/records/StateRecords.ts"
 import { type TopicKind, topicName } from "../../../domain/records/Topics.ts"
@@ -108,7 +108,8 @@ const changelogOf = async (log: ForgettingLog, partition: number) => {
     if (key !== APPLIED_KEY || record.value === null) return
     applied = readApplied(record.value).command_offset
   })
-  return { applied, own }
+  // What is not known to be a sequencer's erases nothing.
+  return own.isWhole ? { applied, own } : { applied: -1, own: nothingOwn }
 }
 
 const planOf = async (log: ForgettingLog, partition: number): Promise<ForgettingPlan> => {
