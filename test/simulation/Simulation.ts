@@ -4,7 +4,8 @@
  * which all must come to its end. A seed decides everything, so a seed that fails can be run again.
  */
 import { Cause, Effect, Exit, Fiber } from "effect"
-import { progressIn } from "../../src/domain/records/Progress.ts"
+import { takeEach } from "../../src/actors/log/Malformed.ts"
+import { noProgress, progressAfter } from "../../src/domain/records/Progress.ts"
 import { REBUILD_KEY, REBUILT_KEY } from "../../src/domain/records/ViewRebuild.ts"
 import { Chance } from "./Chance.ts"
 import { Faults } from "./Faults.ts"
@@ -193,11 +194,11 @@ export class Simulation {
   #unquiet(): string | undefined {
     for (let partition = 0; partition < PARTITIONS; partition++) {
       const records = this.#log.of("progress", partition).committed
-      const progress = records
-        .toReversed()
-        .map((record) => progressIn(partition, record))
-        .find((one) => one !== undefined)
-      if (progress === undefined) return `partition ${partition} is not projected`
+      let progress = noProgress(partition)
+      takeEach({ topic: "progress", partition }, records, (record) => {
+        progress = progressAfter(progress, record)
+      })
+      if (progress.number === 0) return `partition ${partition} is not projected`
       const rebuilt = records.findLast(({ key }) => key?.toString() === REBUILT_KEY)
       const said = rebuilt === undefined ? undefined : JSON.parse(String(rebuilt.value))
       const asked = this.#rebuilds.get(partition)

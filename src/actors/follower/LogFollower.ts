@@ -11,7 +11,7 @@ import { reasonOf } from "../../domain/json/RecordFields.ts"
 import { gaugeOf } from "../../domain/metrics/Metrics.ts"
 import { ownCopy } from "../../domain/OwnBytes.ts"
 import { everythingOwn } from "../../domain/records/OwnOffsets.ts"
-import { noProgress, type Progress, progressIn } from "../../domain/records/Progress.ts"
+import { noProgress, type Progress, progressAfter } from "../../domain/records/Progress.ts"
 import { type Receipt, readReceipt, readVerdict } from "../../domain/records/Receipt.ts"
 import { ATTEMPT_HEADER, KIND_HEADER, RECEIPT_HEADER } from "../../domain/records/RecordHeaders.ts"
 import {
@@ -123,14 +123,23 @@ class LogState {
   takePublished(record: Pick<NewRecord, "partition" | "key" | "value">, offset: number): void {
     // Its projection may know of a new partition before this process does.
     if (record.partition >= this.progress.length) return
-    this.#takeProgress(record.partition, record, offset)
+    try {
+      this.#takeProgress(record.partition, record, offset)
+    } catch {
+      // Another process has taken the partition over, and has published more.
+      return
+    }
     this.#resumeWaits()
   }
 
   /** An older one, which comes back from the topic, changes nothing. */
-  #takeProgress(partition: number, record: Parameters<typeof progressIn>[1], offset: number): void {
+  #takeProgress(
+    partition: number,
+    record: Parameters<typeof progressAfter>[1],
+    offset: number
+  ): void {
     if (offset < this.#progressNext[partition]!) return
-    this.progress[partition] = progressIn(partition, record) ?? this.progress[partition]!
+    this.progress[partition] = progressAfter(this.progress[partition]!, record)
     this.#progressNext[partition] = offset + 1
   }
 

@@ -6,7 +6,7 @@
 import { Clock, Effect, Fiber, Metric, Ref, Schedule, Schema, Semaphore, Stream } from "effect"
 import { counterOf, gaugeOf } from "../../domain/metrics/Metrics.ts"
 import { everythingOwn } from "../../domain/records/OwnOffsets.ts"
-import { noProgress, type Progress, progressIn } from "../../domain/records/Progress.ts"
+import { noProgress, type Progress, progressAfter } from "../../domain/records/Progress.ts"
 import {
   type Assignment,
   EventLog,
@@ -94,23 +94,39 @@ type Reached = Map<number, number>
 
 type Views = Map<number, View>
 
-const publish = (appender: LogAppender, views: ReadonlyArray<Pick<View, "progress">>) =>
-  views.length === 0
-    ? Effect.void
-    : appender.append(
-        views.map(({ progress }) => ({
-          topic: "progress",
-          partition: progress.partition,
-          key: String(progress.partition),
-          value: JSON.stringify(progress)
-        }))
-      )
+/** Publishes progress, each with a number above those of before and of processes before this one. */
+class Publisher {
+  readonly appender: LogAppender
+  readonly #numbers = new Map<number, number>()
+
+  constructor(appender: LogAppender) {
+    this.appender = appender
+  }
+
+  /** Takes a partition over from who has published this last; `now` in microseconds. */
+  takeOver({ number, partition }: Progress, now: number): void {
+    this.#numbers.set(partition, Math.max(number, now))
+  }
+
+  publish(views: ReadonlyArray<Pick<View, "progress">>) {
+    if (views.length === 0) return Effect.void
+    return this.appender.append(
+      views.map(({ progress }) => {
+        const { partition } = progress
+        const number = (this.#numbers.get(partition) ?? 0) + 1
+        this.#numbers.set(partition, number)
+        const value = JSON.stringify({ ...progress, number })
+        return { topic: "progress", partition, key: String(partition), value }
+      })
+    )
+  }
+}
 
 const lastProgress = (log: EventLog["Service"], reader: LogReader, partition: number) =>
   Effect.gen(function* () {
     let last = noProgress(partition)
     yield* takeAll(log, reader, { topic: "progress", partition }, (record) => {
-      last = progressIn(partition, record) ?? last
+      last = progressAfter(last, record)
     })
     return last
   })
@@ -131,10 +147,12 @@ const doubtedFrom = (
 const progressBefore = Effect.fnUntraced(function* (
   log: EventLog["Service"],
   reader: LogReader,
+  publisher: Publisher,
   partition: number,
   own: Progress | undefined
 ) {
   const last = yield* lastProgress(log, reader, partition)
+  publisher.takeOver(last, (yield* Clock.currentTimeMillis) * 1_000)
   if (own === undefined) return last
   const both = [last, own]
   return {
@@ -153,18 +171,18 @@ const progressBefore = Effect.fnUntraced(function* (
 const recover = Effect.fnUntraced(function* (
   assignment: Assignment,
   reader: LogReader,
-  appender: LogAppender,
+  publisher: Publisher,
   partition: number,
   published: Map<number, Progress>,
   reached: Reached
 ) {
   const log = yield* EventLog
   const stored = yield* StoredTopics
-  const before = yield* progressBefore(log, reader, partition, published.get(partition))
+  const before = yield* progressBefore(log, reader, publisher, partition, published.get(partition))
   const announce = Effect.suspend(() => {
     const progress = { ...before, partition, rebuilding: true }
     published.set(partition, progress)
-    return Effect.andThen(stillOwned(assignment), publish(appender, [{ progress }]))
+    return Effect.andThen(stillOwned(assignment), publisher.publish([{ progress }]))
   })
   const confirmed = ({ isRecord, topic }: ProjectedTopic) =>
     confirm(reader, { topic, partition }, stored.of(topic), announce, isRecord)
@@ -182,6 +200,7 @@ const recover = Effect.fnUntraced(function* (
       }
   const progress: Progress = {
     partition,
+    number: 0,
     events_next: events.next,
     receipts_next: (yield* confirmed(projectedReceipts)).next,
     traces_next: traces.next,
@@ -223,7 +242,7 @@ const isDue = ({ fetched, records, since }: LateReceipts, now: number): boolean 
 
 /** Take what was fetched of some topics into the views, and publish how far they are shown. */
 const publishProgress = Effect.fnUntraced(function* (
-  appender: LogAppender,
+  publisher: Publisher,
   views: Views,
   fetched: ReadonlyArray<Fetched>,
   shown: ReadonlyArray<ProjectedTopic>
@@ -244,7 +263,7 @@ const publishProgress = Effect.fnUntraced(function* (
     const lag = Metric.withAttributes(projectionLag, { partition: String(partition) })
     yield* Metric.update(lag, Math.max(0, stableEnd - nextOffset))
   }
-  yield* publish(appender, [...moved])
+  yield* publisher.publish([...moved])
 })
 
 /** The batches that a fetch makes, by topic; what is malformed is reported. */
@@ -276,7 +295,7 @@ const batchesOf = Effect.fnUntraced(function* (
 /** What the projection of an assignment works with. */
 interface Work {
   readonly assignment: Assignment
-  readonly appender: LogAppender
+  readonly publisher: Publisher
   readonly views: Views
   readonly links: ChainLinks
   /** For what has to be looked up beside the records that are projected. */
@@ -286,7 +305,7 @@ interface Work {
 
 /** Store batches for as long as the partitions are this process's, and publish that they are there. */
 const show = Effect.fnUntraced(function* (
-  { appender, assignment, views }: Work,
+  { assignment, publisher, views }: Work,
   fetched: ReadonlyArray<Fetched>,
   topics: ReadonlyArray<ProjectedTopic>,
   batches: ReadonlyMap<string, ProjectedBatch>
@@ -294,7 +313,7 @@ const show = Effect.fnUntraced(function* (
   yield* stillOwned(assignment)
   for (const { topic } of topics) yield* batches.get(topic)!.store
   yield* stillOwned(assignment)
-  yield* publishProgress(appender, views, fetched, topics)
+  yield* publishProgress(publisher, views, fetched, topics)
 })
 
 /** Bring one fetch into the store but for its receipts, and publish that it is there. */
@@ -314,8 +333,8 @@ const projectReceipts = Effect.fnUntraced(function* (work: Work) {
   yield* show(work, late.fetched, [projectedReceipts], batches)
 })
 
-const publishOwn = (assignment: Assignment, appender: LogAppender, view: View) =>
-  Effect.andThen(stillOwned(assignment), publish(appender, [view]))
+const publishOwn = (assignment: Assignment, publisher: Publisher, view: View) =>
+  Effect.andThen(stillOwned(assignment), publisher.publish([view]))
 
 /**
  * Once every insert of unknown outcome must have ended: stop merging on reads, if nothing is there
@@ -324,7 +343,7 @@ const publishOwn = (assignment: Assignment, appender: LogAppender, view: View) =
 const settle = Effect.fnUntraced(
   function* (
     assignment: Assignment,
-    appender: LogAppender,
+    publisher: Publisher,
     view: View,
     settings: ProjectionSettings
   ) {
@@ -334,7 +353,7 @@ const settle = Effect.fnUntraced(
     const { duplicates_from, final, trace_duplicates_from } = view.progress
     const { partition } = view
     // What could not be published is published again.
-    if (!final) return yield* publishOwn(assignment, appender, view)
+    if (!final) return yield* publishOwn(assignment, publisher, view)
     yield* store.eraseAgain(partition, duplicates_from)
     const events = yield* store.hasDuplicates(partition, duplicates_from)
     const facts = yield* traceStore.hasDuplicates(partition, trace_duplicates_from)
@@ -348,24 +367,24 @@ const settle = Effect.fnUntraced(
     }
     yield* stillOwned(assignment)
     view.progress = { ...view.progress, final: false }
-    yield* publishOwn(assignment, appender, view)
+    yield* publishOwn(assignment, publisher, view)
   },
   Effect.retry(Schedule.spaced("30 seconds"))
 )
 
 /** What mending needs of a view. */
-const mendedView = (assignment: Assignment, appender: LogAppender, view: View): MendedView => ({
+const mendedView = (assignment: Assignment, publisher: Publisher, view: View): MendedView => ({
   partition: view.partition,
   topics: projectedTopics,
   own: view.decided.own,
   shown: (topic) => view.progress[`${topic}_next`],
   doubt: Effect.suspend(() => {
     view.progress = { ...view.progress, final: true, duplicates_from: 0, trace_duplicates_from: 0 }
-    return publishOwn(assignment, appender, view)
+    return publishOwn(assignment, publisher, view)
   }),
   stillOwned: stillOwned(assignment),
   say: (key, value) =>
-    appender.append([{ topic: "progress", partition: view.partition, key, value }])
+    publisher.appender.append([{ topic: "progress", partition: view.partition, key, value }])
 })
 
 /** At the start and every hour: checkpoints that the store has lost come back. */
@@ -422,22 +441,22 @@ const follow = Effect.fnUntraced(function* (
   const { partitions } = assignment
   const log = yield* EventLog
   const reader = yield* log.reader
-  const appender = yield* log.appender
+  const publisher = new Publisher(yield* log.appender)
   const views: Views = new Map()
   const side = yield* log.reader
   const watched = yield* watchRequests(partitions)
   const oneAtATime = Semaphore.makeUnsafe(1)
   for (const partition of partitions) {
-    const view = yield* recover(assignment, reader, appender, partition, previous, reached)
+    const view = yield* recover(assignment, reader, publisher, partition, previous, reached)
     views.set(partition, view)
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         previous.set(partition, view.progress)
       })
     )
-    const settled = settle(assignment, appender, view, settings)
+    const settled = settle(assignment, publisher, view, settings)
     const mending = mendOnRequest(
-      mendedView(assignment, appender, view),
+      mendedView(assignment, publisher, view),
       watched.get(partition)!,
       oneAtATime
     )
@@ -450,10 +469,10 @@ const follow = Effect.fnUntraced(function* (
   const removed = yield* makeRemovedChains(side)
   const own = (partition: number) => views.get(partition)?.decided.own ?? everythingOwn
   const links: ChainLinks = { events: makeLinks(), traces: makeLinks(), removed, own }
-  const work: Work = { assignment, appender, views, links, side, late: noReceipts(links) }
+  const work: Work = { assignment, publisher, views, links, side, late: noReceipts(links) }
   if (partitions.includes(FIRST_PARTITION)) yield* Effect.forkScoped(careForStore)
   yield* stillOwned(assignment)
-  yield* publish(appender, [...views.values()])
+  yield* publisher.publish([...views.values()])
   yield* Ref.set(running, new Set(partitions))
   yield* Effect.logInfo("projecting", { partitions })
   if (views.size === 0) return yield* Effect.never

@@ -15,6 +15,10 @@ const partition = natural("The partition.")
 /** The value; key `<partition>`. */
 export const Progress = Schema.Struct({
   partition,
+  number: natural(
+    "Microseconds since the epoch when the process took the partition over, and one more with each "
+      + "record: one with a smaller number is a copy, or of a process that had it before."
+  ),
   events_next: natural("Every record of alk.events below this offset can be queried."),
   receipts_next: natural("Every record of alk.receipts below this offset can be queried."),
   traces_next: natural("Every record of alk.traces below this offset can be queried."),
@@ -32,6 +36,7 @@ export type Progress = typeof Progress.Type
 
 export const noProgress = (partition: number): Progress => ({
   partition,
+  number: 0,
   events_next: 0,
   receipts_next: 0,
   traces_next: 0,
@@ -73,10 +78,22 @@ interface KeyedRecord {
  * The progress that a record of `alk.progress` says; undefined for one of another kind.
  * @throws RecordUnreadable
  */
-export const progressIn = (partition: number, { key, value }: KeyedRecord): Progress | undefined =>
+const progressIn = (partition: number, { key, value }: KeyedRecord): Progress | undefined =>
   value === null || otherKeys.has(Buffer.from(key ?? "").toString())
     ? undefined
     : readProgress(partition, Buffer.from(value))
+
+/**
+ * The progress once a record of the topic is read, whatever its kind.
+ * @throws RecordUnreadable for one that is older than what is known
+ */
+export const progressAfter = (before: Progress, record: KeyedRecord): Progress => {
+  const progress = progressIn(before.partition, record) ?? before
+  if (progress.number < before.number) {
+    throw new RecordUnreadable(`it is older than what is known: ${before.number}`)
+  }
+  return progress
+}
 
 export const progressRecord: RecordContract = {
   name: "progress",

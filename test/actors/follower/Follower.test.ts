@@ -179,14 +179,14 @@ const noApplied = {
 }
 const head = { hash: "0".repeat(64), created_at: "2026-11-21T00:00:00.000000Z", tree: null }
 
-const progressValue = (eventsNext: number): Buffer =>
-  Buffer.from(JSON.stringify({ ...noProgress(0), events_next: eventsNext }))
+const progressValue = (eventsNext: number, number = 1): Buffer =>
+  Buffer.from(JSON.stringify({ ...noProgress(0), number, events_next: eventsNext }))
 
-const progressRecord = (offset: number, eventsNext: number): LogRecord => ({
+const progressRecord = (offset: number, eventsNext: number, number?: number): LogRecord => ({
   offset,
   timestamp: 0,
   key: Buffer.from("0"),
-  value: progressValue(eventsNext),
+  value: progressValue(eventsNext, number),
   headers: {}
 })
 
@@ -240,6 +240,11 @@ it.effect("progress that this process publishes is known at once, and an older r
     assert.strictEqual(progress.partition(0).events_next, 30)
     publish(3, 5)
     assert.strictEqual(progress.partition(0).events_next, 5)
+    // A copy of a record of before says less, whatever its place; one of this process as well.
+    yield* Queue.offer(fetches, [progressRecord(4, 40, 3), progressRecord(5, 30, 2)])
+    yield* progress.awaitOffset(0, { events: 40 })
+    publish(6, 50)
+    assert.strictEqual(progress.partition(0).events_next, 40)
   }).pipe(Effect.scoped, whileTimePasses)
 )
 

@@ -4,7 +4,7 @@
  * Follows `alk.progress` of its partition, because only what is visible there may be evicted.
  */
 import { Effect, Option } from "effect"
-import { noProgress, type Progress, progressIn } from "../../../domain/records/Progress.ts"
+import { noProgress, type Progress, progressAfter } from "../../../domain/records/Progress.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import { nowMicros } from "../../../domain/Timestamp.ts"
 import type {
@@ -169,10 +169,8 @@ export class ExecutionCache {
       if (offset >= end) return Effect.void
       const position = { topic: "progress" as const, partition, offset }
       return scanEach(this.#reader, position, end, (record) => {
-        const progress = progressIn(partition, record)
-        if (progress === undefined) return
-        this.#progress = progress
-        this.#rebuilt ||= progress.rebuilding
+        this.#progress = progressAfter(this.#progress, record)
+        this.#rebuilt ||= this.#progress.rebuilding
       }).pipe(
         Effect.andThen(
           Effect.sync(() => {
