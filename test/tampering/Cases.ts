@@ -977,7 +977,8 @@ const forgedPairs = (): ReadonlyArray<Case> => {
 }
 
 const MAC = "A record without a MAC of the service is refused and logged."
-const COPY = "A copy of a genuine record says what is known already, or less, and is refused."
+const COPY =
+  "A copy of a genuine record is refused: it is at another place, or says what is known already."
 
 const genuine =
   (topic: TopicKind, isOf: (record: RawRecord, tenantId: string) => boolean): Made =>

@@ -25,6 +25,8 @@ export interface Restoring {
   readonly windows: Windows
   /** As checkpoints name it. */
   readonly serviceName: string
+  /** Keys of this process, which may not be published yet. */
+  readonly vkeys: ReadonlyArray<string>
 }
 
 export const refuse = (

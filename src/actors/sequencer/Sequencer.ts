@@ -415,8 +415,9 @@ export const runSequencer = (
     const log = yield* EventLog
     const writer = yield* log.writer(`sequencer-${partition}`)
     const reader = yield* log.reader
-    const { serviceName, traceStore, windows } = settings
-    const state = yield* restore({ log, reader, writer, partition, windows, serviceName })
+    const { previous, serviceName, signer, traceStore, windows } = settings
+    const vkeys = [signer, previous].flatMap((key) => (key === undefined ? [] : [key.vkey]))
+    const state = yield* restore({ log, reader, writer, partition, windows, serviceName, vkeys })
     yield* changeKey(writer, state, settings)
     yield* ready(partition)
     reached(state.applied + 1)

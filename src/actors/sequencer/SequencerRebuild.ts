@@ -221,12 +221,13 @@ const adoptedOf = (events: ReadChain, traces: ReadChain): Adopted | undefined =>
     ? undefined
     : { at: currentTime(), events_next: events.next, traces_next: traces.next }
 
-/** The largest checkpoint of each tree that a published key has signed, as the topic has them. */
+/** The largest checkpoint of each tree that a key of the service has signed, as the topic has them. */
 const readCheckpoints = Effect.fnUntraced(function* (restoring: Restoring) {
   const { log, partition, reader, serviceName } = restoring
   const registry = new RegistryTable()
   yield* readRegistry(restoring, registry)
-  const vkeys = [...registry.allSigningKeys()].map(({ vkey }) => vkey)
+  const published = [...registry.allSigningKeys()].map(({ vkey }) => vkey)
+  const vkeys = [...new Set([...published, ...restoring.vkeys])]
   const checkpoints = new Map<string, CheckpointRecord>()
   const handOvers = new Map<string, CheckpointRecord>()
   yield* takeAll(log, reader, { topic: "checkpoints", partition }, ({ value }) => {
