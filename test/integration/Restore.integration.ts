@@ -321,6 +321,20 @@ describe("a sequencer that starts", () => {
     )
   )
 
+  it.live("remembers ids, though what says so is gone", () =>
+    withOwnLog(() =>
+      Effect.gen(function* () {
+        yield* append([toRecord(command(1, 3))])
+        yield* runUntil(1)
+        assert.strictEqual(yield* compacted((name) => name === "dedup/0", start), "ready")
+        yield* append([toRecord(command(101, 3))])
+        const { links, receipts: found } = yield* runUntil(2)
+        assertChain(links, 3)
+        assert.strictEqual(found[1]?.duplicates?.length, 3)
+      })
+    )
+  )
+
   it.live("sees that a head is gone: the heads do not add up", () =>
     withOwnLog(() =>
       Effect.gen(function* () {

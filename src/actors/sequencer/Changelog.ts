@@ -15,6 +15,8 @@ import {
   type SequencerState,
   straysRecord,
   type Totals,
+  type WindowEnds,
+  type WindowKind,
   windowRecord,
   writerRecord
 } from "./SequencerState.ts"
@@ -23,7 +25,7 @@ import { traceRecords, unloggedUpTo } from "./traces/TraceRecords.ts"
 const windows = [
   ["dedup", DEDUP_PREFIX],
   ["idempotency", IDEMPOTENCY_PREFIX]
-] as const
+] as const satisfies ReadonlyArray<readonly [WindowKind, string]>
 
 /** How many of the stored window records, oldest first, hold nothing that can still be found. */
 const leaving = (state: SequencerState, kind: "dedup" | "idempotency", added: number): number => {
@@ -31,6 +33,18 @@ const leaving = (state: SequencerState, kind: "dedup" | "idempotency", added: nu
   const floor = window.next + added - window.capacity
   const kept = state.stored[kind].findIndex(({ count, first }) => first + count > floor)
   return kept === -1 ? state.stored[kind].length : kept
+}
+
+/** As the changelog has the windows once a chunk is written. */
+const windowEndsAfter = (state: SequencerState, changes: StateChanges): WindowEnds => {
+  const endsOf = (kind: WindowKind) => {
+    const added = changes[kind].length
+    const kept =
+      added === 0 ? state.stored[kind][0] : state.stored[kind][leaving(state, kind, added)]
+    const { next } = state[kind]
+    return { first: kept?.first ?? next, next: next + added }
+  }
+  return { dedup: endsOf("dedup"), idempotency: endsOf("idempotency") }
 }
 
 /** Where the log is once a chunk is written: offsets after the last record. */
@@ -89,10 +103,11 @@ const unloggedAfter = (state: SequencerState, changes: StateChanges, ends: LogEn
  */
 export const progressRecords = (
   progress: Parameters<typeof appliedRecord>[0],
+  ends: WindowEnds,
   { strays }: LogEnds
 ): ReadonlyArray<StateRecord> => [
   ...strays.map(straysRecord),
-  appliedRecord(progress, strays.length)
+  appliedRecord(progress, ends, strays.length)
 ]
 
 /** The records of `alk.state` that carry these changes. */
@@ -106,7 +121,7 @@ export const stateRecords = (
   const tracesUnlogged = unloggedAfter(state, changes, ends)
   const { eventsNext, tracesNext } = ends
   const progress = { ...state, eventsNext, tracesNext, applied, totals, tracesUnlogged }
-  const records = [...progressRecords(progress, ends)]
+  const records = [...progressRecords(progress, windowEndsAfter(state, changes), ends)]
   for (const record of headRecords("events", changes.heads, changes.trees)) records.push(record)
   for (const checkpoint of changes.checkpoints) records.push(checkpointRecord(checkpoint))
   for (const record of headRecords("traces", changes.traces.heads, changes.trees)) {

@@ -47,7 +47,8 @@ import {
   appliedRecord,
   newStateRecord,
   type SequencerState,
-  type Windows
+  type Windows,
+  windowEnds
 } from "./SequencerState.ts"
 import { PURGED_MAX, type ReceivedCommand, step, stepPurge } from "./SequencerStep.ts"
 import { ExecutionCache, type TraceLookup } from "./traces/ExecutionCache.ts"
@@ -329,7 +330,7 @@ const evict = Effect.fnUntraced(function* (
   const entries = Metric.withAttributes(tracesInMemory, { partition: String(partition) })
   yield* Metric.update(entries, state.traces.size)
   if (records.length === 0) return
-  const all = [...records, appliedRecord(state)]
+  const all = [...records, appliedRecord(state, windowEnds(state))]
   yield* writer.commit([], () => all.map((record) => newStateRecord(partition, record)))
 })
 

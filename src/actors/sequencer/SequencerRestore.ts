@@ -21,12 +21,14 @@ import {
   appliedRecord,
   emptyReplay,
   finishReplay,
+  hasWindows,
   metaRecord,
   ownerRecord,
   type Replay,
   replay,
   type SequencerState,
-  totalsOf
+  totalsOf,
+  windowEnds
 } from "./SequencerState.ts"
 import { compareWithTopics } from "./TopicComparison.ts"
 
@@ -74,7 +76,8 @@ const readChangelog = (restoring: Restoring) =>
  * What of the changelog is whole: another program's record of the same key makes compaction remove a
  * genuine one, and may be gone itself later.
  */
-const compareTotals = Effect.fnUntraced(function* ({ state, straysTotal, totals }: Replay) {
+const compareTotals = Effect.fnUntraced(function* (replayed: Replay) {
+  const { state, straysTotal, totals } = replayed
   const found = { ...totalsOf(state), strays: state.strays.size }
   const written = { ...totals, strays: straysTotal }
   const isSame = (name: keyof typeof found) => found[name] === written[name]
@@ -83,13 +86,15 @@ const compareTotals = Effect.fnUntraced(function* ({ state, straysTotal, totals 
     hasWriters: isSame("writers"),
     hasStrays: totals !== undefined && isSame("strays")
   }
-  const isWhole = compared.hasHeads && compared.hasWriters && compared.hasStrays
+  const { hasHeads, hasStrays, hasWriters } = compared
+  const windows = hasWindows(replayed)
+  const isWhole = hasHeads && hasWriters && hasStrays && windows
   if (!isWhole && totals !== undefined) {
     const { partition } = state
     yield* Effect.logError("alk.state does not add up to what was written there", {
       partition,
-      found,
-      written
+      found: { ...found, windows },
+      written: { ...written, windows: true }
     })
   }
   return { ...compared, isWhole }
@@ -156,7 +161,10 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
       state = yield* rebuild(restoring, outdated)
     } else if (!gathered.started) {
       // From now on everything in the topics that is not the sequencer's is known as such.
-      yield* writeState(restoring, [metaRecord(log.partitions), appliedRecord(state)])
+      yield* writeState(restoring, [
+        metaRecord(log.partitions),
+        appliedRecord(state, windowEnds(state))
+      ])
     } else yield* growTrees(restoring, state, gathered.treeless)
     if (log.partitionOf(SYSTEM_TENANT) === partition) yield* readRegistry(restoring, state.registry)
     yield* checkPosition(restoring, state)

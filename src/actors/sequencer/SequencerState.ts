@@ -180,6 +180,26 @@ export const metaRecord = (partitions: number) => jsonRecord(META_KEY, { format:
 
 export const ownerRecord = (owner: string) => jsonRecord(OWNER_KEY, { owner })
 
+/** Ordinals that the stored records of a window cover; `next` is exclusive. */
+export interface StoredEnds {
+  readonly first: number
+  readonly next: number
+}
+
+export const windowKinds = ["dedup", "idempotency"] as const
+export type WindowKind = (typeof windowKinds)[number]
+
+export type WindowEnds = Readonly<Record<WindowKind, StoredEnds>>
+
+/** As the changelog has the windows of a state. */
+export const windowEnds = (state: Pick<SequencerState, WindowKind | "stored">): WindowEnds => {
+  const endsOf = (kind: WindowKind): StoredEnds => {
+    const { next } = state[kind]
+    return { first: state.stored[kind][0]?.first ?? next, next }
+  }
+  return { dedup: endsOf("dedup"), idempotency: endsOf("idempotency") }
+}
+
 /** The record `applied` of a state. */
 export const appliedRecord = (
   {
@@ -200,6 +220,7 @@ export const appliedRecord = (
     | "tracesUnlogged"
     | "totals"
   >,
+  { dedup, idempotency }: WindowEnds,
   /** Ranges of strays that are written with it. */
   newStrays = 0
 ): StateRecord => {
@@ -211,7 +232,11 @@ export const appliedRecord = (
     events_total: totals.events,
     facts_total: totals.facts,
     writers_total: totals.writers,
-    strays_total: strays.size + newStrays
+    strays_total: strays.size + newStrays,
+    dedup_first: dedup.first,
+    dedup_next: dedup.next,
+    idempotency_first: idempotency.first,
+    idempotency_next: idempotency.next
   }
   return jsonRecord(APPLIED_KEY, record)
 }
@@ -330,8 +355,9 @@ export interface Replay {
   started: boolean
   /** As the newest `applied` record says; undefined if an older version has written it. */
   totals: Totals | undefined
-  /** How many ranges of strays there are, as the same record says. */
+  /** How many ranges of strays there are, and which entries of windows, as the same record says. */
   straysTotal: number
+  windowEnds: WindowEnds
   /** Trees that the version which wrote it did not keep: they have to be read from the topics. */
   readonly treeless: Set<string>
 }
@@ -345,6 +371,7 @@ export const emptyReplay = (partition: number, partitions: number, windows: Wind
   started: false,
   totals: undefined,
   straysTotal: 0,
+  windowEnds: { dedup: { first: 0, next: 0 }, idempotency: { first: 0, next: 0 } },
   treeless: new Set()
 })
 
@@ -378,6 +405,10 @@ const replayApplied = (into: Replay, value: Buffer | null): void => {
   into.state.tracesForgotten = applied?.traces_forgotten ?? 0
   into.totals = applied && totalsIn(applied)
   into.straysTotal = applied?.strays_total ?? 0
+  into.windowEnds = {
+    dedup: { first: applied?.dedup_first ?? 0, next: applied?.dedup_next ?? 0 },
+    idempotency: { first: applied?.idempotency_first ?? 0, next: applied?.idempotency_next ?? 0 }
+  }
   into.started = applied !== undefined
 }
 
@@ -440,6 +471,17 @@ const rangesOf = (records: Map<number, Buffer>): Array<StoredRange> =>
     .map(([first, packed]) => ({ first, count: packed.length / ENTRY_BYTES }))
     .sort((left, right) => left.first - right.first)
 
+/** True if the stored records of both windows are all there. */
+export const hasWindows = (into: Replay): boolean =>
+  windowKinds.every((kind) => {
+    const { first, next } = into.windowEnds[kind]
+    let reached = first
+    for (const range of rangesOf(into[kind])) {
+      if (range.first === reached) reached += range.count
+    }
+    return reached === next
+  })
+
 const fillWindow = (window: PackedWindow, records: Map<number, Buffer>): PackedWindow => {
   const ordinals = [...records.keys()].sort((left, right) => left - right)
   const filled = new PackedWindow(window.capacity, ordinals[0] ?? 0)
@@ -489,6 +531,7 @@ export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
     }
     if (chunk.length > 0) records.push(windowRecord(prefix, first, chunk))
   }
-  records.push(appliedRecord(state))
+  const { dedup, idempotency } = state
+  records.push(appliedRecord(state, { dedup, idempotency }))
   return records
 }

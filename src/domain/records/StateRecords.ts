@@ -61,7 +61,11 @@ export const StoredProgress = Schema.Struct({
   events_total: natural("Events ever appended: the heads of all tenants add up to it."),
   facts_total: natural("Trace facts ever appended: the trace heads add up to it."),
   writers_total: natural("What the records of the writers of commands add up to."),
-  strays_total: natural("Records of the changelog that name offsets of other programs.")
+  strays_total: natural("Records of the changelog that name offsets of other programs."),
+  dedup_first: natural("Ordinal of the first entry of the records `dedup/…`."),
+  dedup_next: natural("Ordinal after the last one."),
+  idempotency_first: natural("The same of the records `idempotency/…`."),
+  idempotency_next: natural("Ordinal after the last one.")
 })
 export type StoredProgress = typeof StoredProgress.Type
 

@@ -7,7 +7,11 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { DecidedRecords } from "../../../src/actors/projection/DecidedRecords.ts"
 import { advanceEnds, endsAfter, progressRecords } from "../../../src/actors/sequencer/Changelog.ts"
-import { appliedRecord, emptyState } from "../../../src/actors/sequencer/SequencerState.ts"
+import {
+  appliedRecord,
+  emptyState,
+  windowEnds
+} from "../../../src/actors/sequencer/SequencerState.ts"
 import type { StateRecord } from "../../../src/domain/records/StateRecords.ts"
 import type { Fetched, LogRecord } from "../../../src/ports/EventLog.ts"
 
@@ -66,7 +70,7 @@ describe("records of a topic that others write to as well", () => {
           const writeState = (records: ReadonlyArray<StateRecord>) => {
             for (const { key, value } of records) changelog.append(key, value)
           }
-          writeState([appliedRecord(state)])
+          writeState([appliedRecord(state, windowEnds(state))])
           changelog.settle(true)
           const decided = new DecidedRecords(0)
           const seen: Array<readonly [offset: number, writer: string, isOwn: boolean]> = []
@@ -102,7 +106,9 @@ describe("records of a topic that others write to as well", () => {
             if (own === 0) continue
             const ends = endsAfter(state, { events: own, traces: 0 }, { events: events.end })
             for (let one = 0; one < own; one++) events.append("own", "event")
-            writeState(progressRecords({ ...state, ...ends, strays: state.strays }, ends))
+            writeState(
+              progressRecords({ ...state, ...ends, strays: state.strays }, windowEnds(state), ends)
+            )
             fetch(fetched[1])
             events.settle(true)
             fetch(fetched[2])

@@ -5,7 +5,8 @@ import { OwnRecords } from "../../../src/actors/log/OwnRecords.ts"
 import {
   appliedRecord,
   emptyState,
-  straysRecord
+  straysRecord,
+  windowEnds
 } from "../../../src/actors/sequencer/SequencerState.ts"
 import type { Chain } from "../../../src/domain/chain/Chains.ts"
 import type { StateRecord } from "../../../src/domain/records/StateRecords.ts"
@@ -30,7 +31,7 @@ export class FollowedState {
     const ends = { eventsNext: next, tracesNext: next }
     const state = { ...emptyState(0, 1, { dedup: 1, idempotency: 1 }), ...ends }
     if (first > this.#end) this.#written.push(straysRecord(strays))
-    this.#written.push(appliedRecord(state))
+    this.#written.push(appliedRecord(state, windowEnds(state)))
     this.#end = next
   }
 

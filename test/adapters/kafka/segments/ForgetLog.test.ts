@@ -302,10 +302,10 @@ describe("forgetting in commands", () => {
     return { key: "acme", value, headers: { [FORMAT_HEADER]: String(format) } }
   }
 
-  /** What a sequencer writes of how far it has come. */
-  const progress = (offset: number, secret = SECRET): BatchRecord => {
-    const value = JSON.stringify({ command_offset: offset, events_next: 2 })
-    const one = { topic: "alk.state", partition: 0, key: "applied", value, headers: {} }
+  /** What a sequencer writes of how far it has come, as the record of `alk.state` at an offset. */
+  const progress = (command: number, secret = SECRET, offset = 0): BatchRecord => {
+    const value = JSON.stringify({ command_offset: command, events_next: 2 })
+    const one = { topic: "alk.state", partition: 0, offset, key: "applied", value, headers: {} }
     return { key: "applied", value, headers: { [MAC_HEADER]: new RecordMac(secret).of(one) } }
   }
 
@@ -322,7 +322,7 @@ describe("forgetting in commands", () => {
   }
 
   it("removes those that were applied and hold an erased event", async () => {
-    const { commands, log, logDir } = await withCommands([progress(0), progress(1)])
+    const { commands, log, logDir } = await withCommands([progress(0), progress(1, SECRET, 1)])
     await applied(log, logDir)
     assert.deepStrictEqual([...(await valuesOf(commands.folder)).keys()], [1, 2])
   })
