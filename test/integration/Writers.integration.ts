@@ -2,18 +2,24 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { inject } from "vitest"
+import { BatchSender } from "../../src/adapters/kafka/protocol/BatchSender.ts"
+import { makeCluster, type RawCluster } from "../../src/adapters/kafka/protocol/KafkaClient.ts"
+import { NO_TIME } from "../../src/adapters/kafka/protocol/ProduceRequest.ts"
+import { initProducerId } from "../../src/adapters/kafka/protocol/ProducerRequests.ts"
+import { fetchStored } from "../../src/adapters/kafka/protocol/StoredBatch.ts"
 import { makeAppender, makeTransactionalWriter } from "../../src/adapters/kafka/Writers.ts"
-import { MESSAGE_BYTES_MAX, type TopicKind } from "../../src/domain/records/Topics.ts"
+import { MESSAGE_BYTES_MAX, type TopicKind, topicName } from "../../src/domain/records/Topics.ts"
 import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
 import {
   ADD_PARTITIONS_TO_TXN,
   END_TXN,
   type Fate,
+  FETCH,
   type FlakyProxy,
   PRODUCE,
   startFlakyProxy
 } from "../support/FlakyProxy.ts"
-import { append, readAll, settled, withLog } from "../support/Log.ts"
+import { append, readAll, setTopic, settled, withLog } from "../support/Log.ts"
 
 const record = (value: string, topic: TopicKind = "commands", partition = 0): NewRecord => ({
   topic,
@@ -350,6 +356,176 @@ describe("the transactional writer", () => {
           assert.strictEqual(refused._tag, "LogUnavailable")
         }),
       2
+    )
+  )
+})
+
+const acquireCluster = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const cluster = makeCluster({
+      brokers: [inject("bootstrap")],
+      clientId: "intruder",
+      log: () => undefined
+    })
+    await cluster.connect()
+    return cluster
+  }),
+  (cluster) => Effect.promise(() => cluster.disconnect())
+)
+
+const PRODUCER_ID_AT = 43
+const EPOCH_AT = 51
+
+/** Who wrote the batch at an offset. */
+const writerAt = async (cluster: RawCluster, topic: string, offset: number) => {
+  await cluster.addMultipleTargetTopics([topic])
+  const [nodeId = ""] = Object.keys(cluster.findLeaderForPartitions(topic, [0]))
+  const broker = await cluster.findBroker({ nodeId })
+  const place = { topic, partition: 0, bytes: Buffer.alloc(1_000) }
+  const { bytes } = await broker.connectionPool.send(fetchStored(place, offset))
+  return {
+    producerId: bytes!.readBigInt64BE(PRODUCER_ID_AT),
+    producerEpoch: bytes!.readInt16BE(EPOCH_AT)
+  }
+}
+
+/** One record of an intruder, as if the writer of the batch at offset 0 had written it. */
+interface Intrusion {
+  readonly firstSequence: number
+  readonly time?: number
+  readonly producerEpoch?: number
+}
+
+const intrude = Effect.fnUntraced(function* (
+  prefix: string,
+  kind: TopicKind,
+  { firstSequence, time = Date.now(), producerEpoch }: Intrusion
+) {
+  const cluster = yield* acquireCluster
+  yield* Effect.promise(async () => {
+    const topic = topicName(prefix, kind)
+    const writer = await writerAt(cluster, topic, 0)
+    const identity = { ...writer, producerEpoch: producerEpoch ?? writer.producerEpoch }
+    const sender = new BatchSender(cluster, null, identity, { firstSequence })
+    const records = [record("of an intruder", kind)]
+    const times = { first: time, last: time }
+    await sender.send(await sender.sequence([{ topic, partition: 0, records, times }]), () => false)
+  })
+}, Effect.scoped)
+
+describe("a writer that nobody disturbs", () => {
+  it.live("reads nothing back", () =>
+    withLog((prefix) =>
+      Effect.gen(function* () {
+        const proxy = yield* flakyProxy
+        const appender = yield* makeAppender(through(proxy), prefix)
+        const writer = yield* makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`)
+        for (const value of numbered(20)) {
+          yield* appender.append([record(value)])
+          yield* writer.commit([event(value)], () => [state(value)])
+        }
+        assert.notInclude(proxy.seen, FETCH)
+      })
+    )
+  )
+})
+
+describe("a batch of another program in the place of alk's own", () => {
+  const times = [
+    { what: "with a time", time: undefined },
+    { what: "without a time, as whose repetition it can't be told", time: NO_TIME }
+  ]
+  const intrusion = (time: number | undefined): Intrusion => ({
+    firstSequence: 1,
+    ...(time === undefined ? {} : { time })
+  })
+
+  for (const topic of ["events", "state"] as const) {
+    it.live.each(times)(
+      `on alk.${topic}, $what, ends the transaction: nothing of it counts`,
+      ({ time }) =>
+        withLog((prefix) =>
+          Effect.gen(function* () {
+            const log = yield* EventLog
+            const writer = yield* log.writer("w")
+            yield* writer.commit([event("one")], () => [state("one")])
+            yield* settled("other")
+            yield* intrude(prefix, topic, intrusion(time))
+            const refused = yield* Effect.flip(writer.commit([event("two")], () => [state("two")]))
+            assert.strictEqual(refused._tag, "LogUnavailable")
+            assert.include(String(refused.cause), `in the place of records of ${prefix}.${topic}/0`)
+            const next = yield* log.writer("w")
+            yield* next.commit([event("three")], () => [state("three")])
+            const kept = (kind: TopicKind) =>
+              kind === topic ? ["one", "of an intruder", "three"] : ["one", "three"]
+            yield* assertTexts("events", kept("events"))
+            yield* assertTexts("state", kept("state"))
+          })
+        )
+    )
+  }
+
+  it.live.each(times)("on alk.commands, $what, stands beside what is acknowledged", ({ time }) =>
+    withLog(
+      (prefix) =>
+        Effect.gen(function* () {
+          const appender = yield* (yield* EventLog).appender
+          yield* appender.append([record("one")])
+          yield* intrude(prefix, "commands", intrusion(time))
+          yield* appender.append([record("two"), record("two", "commands", 1)])
+          yield* appender.append([record("three")])
+          yield* assertTexts("commands", ["one", "of an intruder", "two", "three"])
+          yield* assertTexts("commands", ["two"], 1)
+        }),
+      2
+    )
+  )
+
+  it.live.each([
+    { what: "sequence numbers", sent: { firstSequence: 1 }, records: 2 },
+    { what: "a higher epoch", sent: { firstSequence: 0, producerEpoch: 32_767 }, records: 1 }
+  ])("takes $what, and the appender goes on with another producer id", ({ records, sent }) =>
+    withLog((prefix) =>
+      Effect.gen(function* () {
+        const appender = yield* (yield* EventLog).appender
+        yield* appender.append([record("one")])
+        yield* intrude(prefix, "commands", sent)
+        yield* appender.append(Array.from({ length: records }, () => record("two")))
+        const two = Array.from({ length: records }, () => "two")
+        yield* assertTexts("commands", ["one", "of an intruder", ...two])
+      })
+    )
+  )
+
+  it.live.each([
+    { settings: {} },
+    { settings: { "message.timestamp.type": "LogAppendTime" } },
+    { settings: { "compression.type": "gzip" } },
+    { settings: { "compression.type": "gzip", "message.timestamp.type": "LogAppendTime" } }
+  ])("is no repetition of our own, on a topic with $settings", ({ settings }) =>
+    withLog((prefix) =>
+      Effect.gen(function* () {
+        const cluster = yield* acquireCluster
+        const topic = topicName(prefix, "commands")
+        yield* setTopic(prefix, "commands", settings)
+        const [first, second, third] = yield* Effect.promise(async () => {
+          await cluster.addMultipleTargetTopics([topic])
+          const broker = await cluster.findControllerBroker()
+          const { identity } = await initProducerId(broker, null, 1_000)
+          const sender = new BatchSender(cluster, null, identity)
+          const part = (value: string) => ({ topic, partition: 0, records: [record(value)] })
+          const one = await sender.sequence([part("one")])
+          const large = await sender.sequence([part("large".repeat(1_000))])
+          const send = async () => [
+            await sender.send(one, () => true),
+            await sender.send(large, () => true)
+          ]
+          return [await send(), await send(), await send()]
+        })
+        assert.deepStrictEqual(first, [[0], [1]])
+        assert.deepStrictEqual([second, third], [first, first])
+        yield* assertTexts("commands", ["one", "large".repeat(1_000)])
+      })
     )
   )
 })

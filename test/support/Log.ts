@@ -244,6 +244,22 @@ export const loseTopic = (
     await admin.disconnect()
   })
 
+/** Change settings of a topic; those that are not named are the broker's from then on. */
+export const setTopic = (
+  prefix: string,
+  topic: TopicKind,
+  settings: Readonly<Record<string, string>>
+): Effect.Effect<void> =>
+  Effect.promise(async () => {
+    const admin = plainKafka().admin()
+    await admin.connect()
+    const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }))
+    const name = topicName(prefix, topic)
+    const resources = [{ type: ConfigResourceTypes.TOPIC, name, configEntries }]
+    await admin.alterConfigs({ validateOnly: false, resources })
+    await admin.disconnect()
+  })
+
 /** A record as anybody who may produce could write it. */
 export interface RawRecord {
   readonly key: string | Buffer | null

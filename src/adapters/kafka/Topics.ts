@@ -84,6 +84,8 @@ const entries = (config: Record<string, string>): Array<IResourceConfigEntry> =>
 const wholeConfig = (kind: TopicKind, settings: TopicSettings): Array<IResourceConfigEntry> =>
   entries({
     "compression.type": "producer",
+    // With the times of the broker every batch would have to be read back, see BatchSender.
+    "message.timestamp.type": "CreateTime",
     "max.message.bytes": String(MESSAGE_BYTES_MAX),
     "min.insync.replicas": String(settings.minInSyncReplicas),
     ...topicConfig(kind, settings)

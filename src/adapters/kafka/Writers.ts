@@ -5,11 +5,13 @@
  */
 import type net from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
-import { Effect, type Scope } from "effect"
+import { Effect, Metric, type Scope } from "effect"
+import { counterOf } from "../../domain/metrics/Metrics.ts"
 import {
   type Compression,
   publicTopics,
   type TopicKind,
+  topicKinds,
   topicName
 } from "../../domain/records/Topics.ts"
 import {
@@ -24,12 +26,18 @@ import {
 } from "../../ports/EventLog.ts"
 import { AppendedRecords } from "./AppendedRecords.ts"
 import { checkPlaces, PlaceTaken } from "./ExpectedPlaces.ts"
-import { BatchSender, type PartitionRecords, toRequests } from "./protocol/BatchSender.ts"
+import {
+  BatchReplaced,
+  BatchSender,
+  type PartitionRecords,
+  toRequests
+} from "./protocol/BatchSender.ts"
 import {
   errorOfCode,
   isFenced,
   type KafkaSettings,
   makeCluster,
+  protocolErrorOf,
   type RawBroker,
   type RawCluster,
   READ_UNCOMMITTED
@@ -53,6 +61,8 @@ const GIVE_UP_MS = 20_000
 const REQUEST_TIMEOUT_MS = 14_000
 /** Milliseconds that a request in flight has left to finish when the scope closes. */
 const CLOSE_GRACE_MS = 2_000
+/** Producer ids that one request of an appender is sent with, one after the other. */
+const ATTEMPTS_MAX = 8
 /** Milliseconds until the previous transaction of the same writer is looked at again. */
 const CONCURRENT_MS = 1
 
@@ -132,18 +142,44 @@ export const acquireConnections = (
     (connections) => Effect.promise(() => connections.close())
   )
 
+/** Whether another program writes with the producer id of the appender: a new one helps. */
+const isIdTaken = (error: unknown): boolean =>
+  error instanceof BatchReplaced
+  || isFenced(error)
+  || protocolErrorOf(error) === "OUT_OF_ORDER_SEQUENCE_NUMBER"
+
+/** Takes what a writer failed with; what another program has written in its place is told. */
+type Report = (error: unknown) => void
+
+const replacedRecords = counterOf("alk_records_malformed_total")
+
+const sayReplaced = (prefix: string, { message, offset, place }: BatchReplaced) => {
+  const topic = topicKinds.find((kind) => topicName(prefix, kind) === place.topic) ?? place.topic
+  return Effect.andThen(
+    Effect.logError(message, { topic, partition: place.partition, offset }),
+    Metric.update(Metric.withAttributes(replacedRecords, { topic }), 1)
+  )
+}
+
+const makeReport = (prefix: string): Effect.Effect<Report> =>
+  Effect.map(Effect.context(), (context) => (error) => {
+    if (error instanceof BatchReplaced) Effect.runForkWith(context)(sayReplaced(prefix, error))
+  })
+
 /** Appends one call after the other, each until it is written or refused. */
 class Appender {
   readonly #connections: Connections
   readonly #prefix: string
   readonly #appended: AppendedRecords
+  readonly #report: Report
   #sender: BatchSender | undefined
   #tail: Promise<void> = Promise.resolve()
 
-  constructor(connections: Connections, prefix: string, appended: AppendedRecords) {
+  constructor(connections: Connections, prefix: string, appended: AppendedRecords, report: Report) {
     this.#connections = connections
     this.#prefix = prefix
     this.#appended = appended
+    this.#report = report
   }
 
   async connect(shouldContinue: () => boolean): Promise<void> {
@@ -163,27 +199,40 @@ class Appender {
   async #send(records: ReadonlyArray<NewRecord>): Promise<void> {
     const shouldContinue = () => !this.#connections.isClosed
     if (!shouldContinue()) throw new Error("the writer was closed")
-    const sender = (this.#sender ??= await this.#makeSender(shouldContinue))
     for (const request of toRequests(this.#prefix, records)) {
-      const offsets = await this.#written(sender, request, shouldContinue)
-      for (const [index, part] of request.entries()) {
-        this.#appended.written(part.records, offsets[index]!)
+      let left = request
+      for (let attempts = 1; left.length > 0; attempts++) {
+        left = await this.#sendOnce(left, shouldContinue, attempts < ATTEMPTS_MAX)
       }
     }
   }
 
-  async #written(
-    sender: BatchSender,
+  /** What has to be sent again, with another producer id; `mayRepeat` says whether it can be. */
+  async #sendOnce(
     request: ReadonlyArray<PartitionRecords>,
-    shouldContinue: () => boolean
-  ): Promise<ReadonlyArray<number>> {
-    try {
-      return await sender.send(await sender.sequence(request), shouldContinue)
-    } catch (error) {
-      // Sequence numbers may be taken or not: a new producer id starts over at 0.
-      this.#sender = undefined
-      throw error
+    shouldContinue: () => boolean,
+    mayRepeat: boolean
+  ): Promise<ReadonlyArray<PartitionRecords>> {
+    const sender = (this.#sender ??= await this.#makeSender(shouldContinue))
+    // Until all is written: after a failure sequence numbers may be taken or not, and a new producer
+    // id starts over at 0.
+    this.#sender = undefined
+    const attempts = await sender.sendEach(await sender.sequence(request), shouldContinue)
+    const refused = request.filter((part, index) => {
+      const attempt = attempts[index]!
+      if ("error" in attempt) return true
+      this.#appended.written(part.records, attempt.baseOffset)
+      return false
+    })
+    if (refused.length === 0) {
+      this.#sender = sender
+      return []
     }
+    const errors = attempts.flatMap((attempt) => ("error" in attempt ? [attempt.error] : []))
+    for (const error of errors) this.#report(error)
+    const other = mayRepeat ? errors.find((error) => !isIdTaken(error)) : errors[0]
+    if (other !== undefined) throw other
+    return refused
   }
 
   #makeSender(shouldContinue: () => boolean): Promise<BatchSender> {
@@ -211,7 +260,7 @@ export const makeAppender = (
 ): Effect.Effect<LogAppender, LogUnavailable, Scope.Scope> =>
   Effect.gen(function* () {
     const connections = yield* acquireConnections(settings, prefix)
-    const appender = new Appender(connections, prefix, appended)
+    const appender = new Appender(connections, prefix, appended, yield* makeReport(prefix))
     yield* Effect.tryPromise({
       try: () => within(appender.connect(beforeDeadline(connections)), "connecting"),
       catch: (cause) => new LogUnavailable({ operation: "connect", cause })
@@ -535,6 +584,7 @@ export const makeTransactionalWriter = (
 ): Effect.Effect<TransactionalWriter, LogUnavailable, Scope.Scope> =>
   Effect.gen(function* () {
     const connections = yield* acquireConnections(settings, prefix)
+    const report = yield* makeReport(prefix)
     const identity = yield* Effect.tryPromise({
       try: () => within(fence(connections, transactionalId), "fencing"),
       catch: (cause) => new LogUnavailable({ operation: "fence", cause })
@@ -548,6 +598,9 @@ export const makeTransactionalWriter = (
             isFenced(cause)
               ? new WriterFenced({ transactionalId, cause })
               : new LogUnavailable({ operation: "transaction", cause })
-        }).pipe(Effect.uninterruptible)
+        }).pipe(
+          Effect.tapError(({ cause }) => Effect.sync(() => report(cause))),
+          Effect.uninterruptible
+        )
     }
   })

@@ -24,5 +24,7 @@ export const BATCH_HEAD_BYTES = LEADER_EPOCH_AT
 /** The codecs as the attributes of a batch number them. */
 export const CODECS: Readonly<Record<Compression, number>> = { none: 0, gzip: 1, zstd: 4 }
 export const CODEC_MASK = 0x07
+/** Set where the times are the broker's (`message.timestamp.type=LogAppendTime`). */
+export const TIMESTAMP_TYPE_MASK = 0x08
 export const TRANSACTIONAL_MASK = 0x10
 export const CONTROL_MASK = 0x20

@@ -1,7 +1,9 @@
 /**
  * Sends record batches to the leaders of their partitions until each is written once. A batch whose
  * outcome is unknown is sent again as it is, with its sequence number, which no other batch may
- * take: the broker would drop the other as a repetition. Knows nothing of the ends of transactions.
+ * take: the broker would drop the other as a repetition. For that reason whoever may produce to a
+ * topic can send a batch of its own in the place of one of ours; so an answer counts only where the
+ * leader's last batch of this producer can be no other, and what stands there is read back where it can.
  */
 import {
   type Compression,
@@ -10,11 +12,20 @@ import {
   topicName
 } from "../../../domain/records/Topics.ts"
 import type { NewRecord, PackedRecords } from "../../../ports/EventLog.ts"
-import { errorOfCode, isRetriable, type RawCluster } from "./KafkaClient.ts"
-import { type PartitionBatch, type Produced, produceRequest } from "./ProduceRequest.ts"
+import { COUNT_AT, SEQUENCE_AT } from "./BatchLayout.ts"
+import {
+  errorOfCode,
+  isRetriable,
+  protocolErrorOf,
+  type RawBroker,
+  type RawCluster
+} from "./KafkaClient.ts"
+import { NO_TIME, type PartitionBatch, type Produced, produceRequest } from "./ProduceRequest.ts"
 import { keyOf, type ProducerIdentity, type TopicPartition } from "./ProducerRequests.ts"
+import { describeProducers, type ProducerState } from "./ProducerStates.ts"
 import { encodeRecordBatch, toRecordBatch } from "./RecordBatch.ts"
 import { retryWhile } from "./Retry.ts"
+import { fetchStored, isStoredAs, lastTimestampOf } from "./StoredBatch.ts"
 
 /** Bytes of one request at most, before compression, if it carries more than one batch. */
 const REQUEST_BYTES_MAX = 16 * 1_048_576
@@ -22,7 +33,7 @@ const REQUEST_BYTES_MAX = 16 * 1_048_576
 const SEQUENCES = 0x8000_0000
 
 const LEADER_NOT_AVAILABLE = 5
-/** The batch is in the log already; that is all that a repetition could have wished for. */
+/** A batch with these sequence numbers is in the log already. */
 const DUPLICATE_SEQUENCE_NUMBER = 46
 
 /** Records that make one batch of their partition: so many objects, or bytes instead of them. */
@@ -113,8 +124,30 @@ export const toRequests = (
   return requests
 }
 
-/** What the last attempt made of a batch. */
-type Attempt = { readonly baseOffset: number } | { readonly error: unknown }
+/** Another program has written where a batch of ours belongs, which is not stored. */
+export class BatchReplaced extends Error {
+  override readonly name = "BatchReplaced"
+  readonly place: TopicPartition
+  readonly offset: number
+
+  constructor(place: TopicPartition, offset: number) {
+    super(
+      `another program has written in the place of records of ${keyOf(place)} at offset ${offset}, `
+        + "with the producer id and sequence number of alk"
+    )
+    this.place = { topic: place.topic, partition: place.partition }
+    this.offset = offset
+  }
+}
+
+/** A batch is written, but what stands there can't be read yet. */
+class NotReadYet extends Error {
+  override readonly name = "NotReadYet"
+  readonly retriable = true
+}
+
+/** What became of a batch. */
+export type Attempt = { readonly baseOffset: number } | { readonly error: unknown }
 
 export interface SenderOptions {
   /** Of the first batch to each partition; 0 unless it is said. */
@@ -181,25 +214,33 @@ export class BatchSender {
     batches: ReadonlyArray<Sequenced>,
     shouldContinue: () => boolean
   ): Promise<ReadonlyArray<number>> {
-    const offsets = new Map<Sequenced, number>()
-    let refused: unknown
+    const attempts = await this.sendEach(batches, shouldContinue)
+    const failed = attempts.filter((attempt) => "error" in attempt)
+    const [unknown] = failed
+    if (unknown !== undefined) throw (failed.find(isDefinite) ?? unknown).error
+    return attempts.map((attempt) => ("error" in attempt ? NaN : attempt.baseOffset))
+  }
+
+  /** What became of each batch: an error that is retriable says that it is unknown. */
+  async sendEach(
+    batches: ReadonlyArray<Sequenced>,
+    shouldContinue: () => boolean
+  ): Promise<ReadonlyArray<Attempt>> {
+    const attempts = new Map<Sequenced, Attempt>()
     let left = batches
     await retryWhile(this.#cluster, shouldContinue, async () => {
-      const attempts = await this.#attempt(left)
+      const made = await this.#attempt(left)
+      for (const [index, batch] of left.entries()) attempts.set(batch, made[index]!)
       let unknown: unknown
-      left = left.filter((batch, index) => {
-        const attempt = attempts[index]!
-        if ("baseOffset" in attempt) offsets.set(batch, attempt.baseOffset)
-        else if (isRetriable(attempt.error)) unknown = attempt.error
-        else refused ??= attempt.error
-        return "error" in attempt && isRetriable(attempt.error)
+      left = left.filter((_, index) => {
+        const attempt = made[index]!
+        if (!("error" in attempt) || isDefinite(attempt)) return false
+        unknown = attempt.error
+        return true
       })
       if (left.length > 0) throw unknown
-    }).catch((unknown: unknown) => {
-      throw refused ?? unknown
-    })
-    if (refused !== undefined) throw refused
-    return batches.map((batch) => offsets.get(batch)!)
+    }).catch(() => undefined)
+    return batches.map((batch) => attempts.get(batch)!)
   }
 
   async #learn(batches: ReadonlyArray<Sequenced>): Promise<void> {
@@ -231,8 +272,8 @@ export class BatchSender {
     await Promise.all(
       [...byLeader].map(async ([nodeId, led]) => {
         try {
-          const produced = await this.#produce(nodeId, led)
-          for (const batch of led) attempts.set(batch, outcomeOf(batch, produced))
+          const made = await this.#produce(nodeId, led)
+          for (const [index, batch] of led.entries()) attempts.set(batch, made[index]!)
         } catch (error) {
           for (const batch of led) attempts.set(batch, { error })
         }
@@ -247,24 +288,81 @@ export class BatchSender {
     return nodeId
   }
 
+  /**
+   * The question for the states follows the batches on the same connection, whose requests a broker
+   * serves in their order: nobody waits for it.
+   */
   async #produce(
     nodeId: string,
     batches: ReadonlyArray<Sequenced>
-  ): Promise<ReadonlyArray<Produced>> {
+  ): Promise<ReadonlyArray<Attempt>> {
     const broker = await this.#cluster.findBroker({ nodeId })
-    return broker.connectionPool.send(produceRequest(this.#transactionalId, batches))
+    const [produced, states] = await Promise.all([
+      broker.connectionPool.send(produceRequest(this.#transactionalId, batches)),
+      this.#statesAt(broker, batches)
+    ])
+    return Promise.all(batches.map((batch) => this.#outcomeOf(broker, batch, produced, states)))
+  }
+
+  /** This producer's states in partitions that the broker leads; what it doesn't tell is left out. */
+  async #statesAt(
+    broker: RawBroker,
+    partitions: ReadonlyArray<TopicPartition>
+  ): Promise<ReadonlyMap<string, ProducerState>> {
+    const { producerId } = this.#identity
+    const described = await broker.connectionPool
+      .send(describeProducers(partitions, producerId))
+      .catch(() => [])
+    return new Map(described.map((state) => [keyOf(state), state]))
+  }
+
+  async #outcomeOf(
+    broker: RawBroker,
+    batch: Sequenced,
+    produced: ReadonlyArray<Produced>,
+    states: ReadonlyMap<string, ProducerState>
+  ): Promise<Attempt> {
+    const found = produced.find(
+      ({ partition, topic }) => partition === batch.partition && topic === batch.topic
+    )
+    if (found === undefined) {
+      return { error: new Error(`the broker's answer does not name ${keyOf(batch)}`) }
+    }
+    const { appendTime, baseOffset, errorCode } = found
+    const isThere = errorCode === 0 || errorCode === DUPLICATE_SEQUENCE_NUMBER
+    if (!isThere) return { error: errorOfCode(errorCode) }
+    const isAppended = errorCode === 0 && appendTime === NO_TIME
+    if (isAppended && this.#isLast(batch, states.get(keyOf(batch)))) return { baseOffset }
+    return this.#readBack(broker, batch, baseOffset)
+  }
+
+  /**
+   * Whether the last batch of this producer has the numbers and the time of this one. A repetition
+   * of what another program wrote without times has no append time either, but it differs here.
+   */
+  #isLast({ bytes }: Sequenced, state: ProducerState | undefined): boolean {
+    if (state === undefined) return false
+    const last = bytes.readInt32BE(SEQUENCE_AT) + bytes.readInt32BE(COUNT_AT) - 1
+    return (
+      state.producerEpoch === this.#identity.producerEpoch
+      && state.lastSequence === last % SEQUENCES
+      && state.lastTimestamp === lastTimestampOf(bytes)
+    )
+  }
+
+  async #readBack(broker: RawBroker, batch: Sequenced, baseOffset: number): Promise<Attempt> {
+    if (baseOffset < 0) return { error: new BatchReplaced(batch, baseOffset) }
+    const { bytes, errorCode } = await broker.connectionPool.send(fetchStored(batch, baseOffset))
+    if (errorCode !== 0) {
+      const error = errorOfCode(errorCode)
+      const isGone = protocolErrorOf(error) === "OFFSET_OUT_OF_RANGE"
+      return { error: isGone ? new BatchReplaced(batch, baseOffset) : error }
+    }
+    if (bytes === undefined) return { error: new NotReadYet(`${keyOf(batch)} at ${baseOffset}`) }
+    return (await isStoredAs(batch.bytes, bytes, baseOffset))
+      ? { baseOffset }
+      : { error: new BatchReplaced(batch, baseOffset) }
   }
 }
 
-const outcomeOf = (batch: Sequenced, produced: ReadonlyArray<Produced>): Attempt => {
-  const found = produced.find(
-    ({ partition, topic }) => partition === batch.partition && topic === batch.topic
-  )
-  if (found === undefined) {
-    return { error: new Error(`the broker's answer does not name ${keyOf(batch)}`) }
-  }
-  const { baseOffset, errorCode } = found
-  return errorCode === 0 || errorCode === DUPLICATE_SEQUENCE_NUMBER
-    ? { baseOffset }
-    : { error: errorOfCode(errorCode) }
-}
+const isDefinite = (attempt: Attempt): boolean => "error" in attempt && !isRetriable(attempt.error)

@@ -28,7 +28,15 @@ export interface Produced {
   readonly errorCode: number
   /** Offset of its first record. */
   readonly baseOffset: number
+  /**
+   * Milliseconds since the epoch; NO_TIME where a batch was appended to a topic whose times are those
+   * of its writers. For a repetition it is the latest time in the batch that was found.
+   */
+  readonly appendTime: number
 }
+
+/** No time is told. */
+export const NO_TIME = -1
 
 /** Bytes of the numbers before a topic's, and of a partition's, content. */
 const TOPIC_FRAME_BYTES = 2 + 4
@@ -86,9 +94,10 @@ export const decodeProduceResponse = (payload: Buffer): ReadonlyArray<Produced> 
         topic,
         partition: payload.readInt32BE(at),
         errorCode: payload.readInt16BE(at + 4),
-        baseOffset: Number(payload.readBigInt64BE(at + 6))
+        baseOffset: Number(payload.readBigInt64BE(at + 6)),
+        appendTime: Number(payload.readBigInt64BE(at + 14))
       })
-      // After the base offset: the append time and the start of the log.
+      // After the append time: the start of the log.
       at += 30
     }
   }

@@ -50,26 +50,38 @@ describe("a Produce request", () => {
 })
 
 describe("the answer to a Produce request", () => {
-  it("tells the error and the offset of every partition", () => {
-    const answer = (id: number, errorCode: number, baseOffset: string) =>
+  it("tells the error, the offset and the append time of every partition", () => {
+    const answer = (id: number, errorCode: number, baseOffset: string, appendTime = "-1") =>
       new Encoder()
         .writeInt32(id)
         .writeInt16(errorCode)
         .writeInt64(baseOffset)
-        .writeInt64("-1")
+        .writeInt64(appendTime)
         .writeInt64("17")
     const payload = new Encoder()
       .writeArray([
         new Encoder()
           .writeString("alk.events")
           .writeArray([answer(0, 0, "5000000000"), answer(11, 6, "-1")]),
-        new Encoder().writeString("alk.state").writeArray([answer(3, 46, "0")])
+        new Encoder().writeString("alk.state").writeArray([answer(3, 0, "4", "1795723268118")])
       ])
       .writeInt32(100).buffer
     assert.deepStrictEqual(decodeProduceResponse(payload), [
-      { topic: "alk.events", partition: 0, errorCode: 0, baseOffset: 5_000_000_000 },
-      { topic: "alk.events", partition: 11, errorCode: 6, baseOffset: -1 },
-      { topic: "alk.state", partition: 3, errorCode: 46, baseOffset: 0 }
+      {
+        topic: "alk.events",
+        partition: 0,
+        errorCode: 0,
+        baseOffset: 5_000_000_000,
+        appendTime: -1
+      },
+      { topic: "alk.events", partition: 11, errorCode: 6, baseOffset: -1, appendTime: -1 },
+      {
+        topic: "alk.state",
+        partition: 3,
+        errorCode: 0,
+        baseOffset: 4,
+        appendTime: 1_795_723_268_118
+      }
     ])
   })
 })

@@ -1,0 +1,133 @@
+/**
+ * What the leader of a partition knows of a producer: the epoch, sequence number and time of its last
+ * batch. The request is of the flexible kind, which kafkajs does not speak; version 0 (Kafka 2.8).
+ * Source: Kafka's protocol guide, DescribeProducers API (key 61); KIP-664.
+ */
+import { Cursor } from "./FetchResponse.ts"
+import type { RawRequest } from "./KafkaClient.ts"
+import type { TopicPartition } from "./ProducerRequests.ts"
+
+const API_KEY = 61
+const API_VERSION = 0
+const NO_TAGS = 0
+
+/** The last batch of a producer in a partition. */
+export interface ProducerState extends TopicPartition {
+  readonly producerEpoch: number
+  readonly lastSequence: number
+  /** Milliseconds since the epoch; -1 if its records say none. */
+  readonly lastTimestamp: number
+}
+
+const encode = (partitions: ReadonlyArray<TopicPartition>): Buffer => {
+  const bytes: Array<Buffer> = []
+  const unsigned = (value: number): void => {
+    const digits: Array<number> = []
+    let rest = value
+    for (; rest >= 0x80; rest >>>= 7) digits.push((rest & 0x7f) | 0x80)
+    bytes.push(Buffer.from([...digits, rest]))
+  }
+  // The lengths of flexible versions are one more than what they count. The first tags are the
+  // header's.
+  unsigned(NO_TAGS)
+  const topics = Map.groupBy(partitions, ({ topic }) => topic)
+  unsigned(topics.size + 1)
+  for (const [topic, list] of topics) {
+    unsigned(Buffer.byteLength(topic) + 1)
+    bytes.push(Buffer.from(topic))
+    unsigned(list.length + 1)
+    for (const { partition } of list) {
+      const index = Buffer.alloc(4)
+      index.writeInt32BE(partition)
+      bytes.push(index)
+    }
+    unsigned(NO_TAGS)
+  }
+  unsigned(NO_TAGS)
+  return Buffer.concat(bytes)
+}
+
+class FlexibleCursor extends Cursor {
+  unsigned(): number {
+    let value = 0
+    for (let scale = 1; ; scale *= 0x80) {
+      const byte = this.bytes.readUInt8(this.at++)
+      value += (byte & 0x7f) * scale
+      if (byte < 0x80) return value
+    }
+  }
+
+  text(): string {
+    const length = Math.max(0, this.unsigned() - 1)
+    this.at += length
+    return this.bytes.toString("utf8", this.at - length, this.at)
+  }
+
+  /** Tagged fields, which no known version has. */
+  tags(): void {
+    for (let left = this.unsigned(); left > 0; left--) {
+      this.unsigned()
+      this.at += this.unsigned()
+    }
+  }
+
+  /** Structures one after the other. */
+  each(read: () => void): void {
+    for (let left = this.unsigned() - 1; left > 0; left--) {
+      read()
+      this.tags()
+    }
+  }
+}
+
+const decode = (payload: Buffer, wanted: bigint): ReadonlyArray<ProducerState> => {
+  const found: Array<ProducerState> = []
+  const cursor = new FlexibleCursor(payload)
+  cursor.tags()
+  // How long the broker made us wait.
+  cursor.at += 4
+  cursor.each(() => {
+    const topic = cursor.text()
+    cursor.each(() => {
+      const partition = cursor.int32()
+      // The code and the text of an error; then there are no producers.
+      cursor.at += 2
+      cursor.text()
+      cursor.each(() => {
+        const producerId = cursor.bytes.readBigInt64BE(cursor.at)
+        cursor.at += 8
+        const producerEpoch = cursor.int32()
+        const lastSequence = cursor.int32()
+        const lastTimestamp = cursor.int64()
+        // The epoch of the coordinator and where the open transaction begins.
+        cursor.at += 12
+        if (producerId !== wanted) return
+        found.push({ topic, partition, producerEpoch, lastSequence, lastTimestamp })
+      })
+    })
+  })
+  return found
+}
+
+/**
+ * The request for kafkajs's connection, to the leader of all these partitions. A partition in which
+ * the producer has written nothing is not in the answer.
+ */
+export const describeProducers = (
+  partitions: ReadonlyArray<TopicPartition>,
+  producerId: bigint
+): RawRequest<ReadonlyArray<ProducerState>> => ({
+  request: {
+    apiKey: API_KEY,
+    apiVersion: API_VERSION,
+    apiName: "DescribeProducers",
+    encode: () => {
+      const body = encode(partitions)
+      return Promise.resolve({ buf: body, buffer: body })
+    }
+  },
+  response: {
+    decode: (payload) => Promise.resolve(decode(payload, producerId)),
+    parse: (states) => Promise.resolve(states)
+  }
+})
