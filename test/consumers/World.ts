@@ -113,7 +113,12 @@ const withProducer = async (
 const abort = (topic: string): Promise<void> =>
   withProducer(
     inject("bootstrap"),
-    { transactionalId: `${topic}-aborted`, maxInFlightRequests: 1, idempotent: true },
+    {
+      transactionalId: `${topic}-aborted`,
+      transactionTimeout: 15_000,
+      maxInFlightRequests: 1,
+      idempotent: true
+    },
     async (producer) => {
       for (const value of ["never", "appended", "at all"]) {
         const transaction = await producer.transaction()

@@ -202,6 +202,7 @@ describe("the compose file", () => {
       "offsets.topic.replication.factor",
       "transaction.state.log.replication.factor",
       "transaction.state.log.min.isr",
+      "transaction.max.timeout.ms",
       "transactional.id.expiration.ms",
       "share.coordinator.state.topic.replication.factor",
       "share.coordinator.state.topic.min.isr"

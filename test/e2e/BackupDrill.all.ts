@@ -142,7 +142,7 @@ const openTransaction = async ({ kafka }: Started, data: string, partition: numb
   })
   const producer = client.producer({
     transactionalId: "by-hand",
-    transactionTimeout: 300_000,
+    transactionTimeout: 20_000,
     maxInFlightRequests: 1
   })
   await producer.connect()

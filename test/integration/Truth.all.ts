@@ -4,8 +4,8 @@
  * locates it, whatever `alk.state` and the store say.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { HEAD_PREFIX } from "../../src/domain/records/StateRecords.ts"
+import { Effect, Logger } from "effect"
+import { APPLIED_KEY, HEAD_PREFIX } from "../../src/domain/records/StateRecords.ts"
 import { parseFact } from "../../src/domain/traces/TraceFact.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
@@ -19,7 +19,7 @@ import {
   startSpan
 } from "../actors/support/Traces.ts"
 import { eventually } from "../support/Eventually.ts"
-import { append, deleteBelow, readAll } from "../support/Log.ts"
+import { append, decidedEnd, deleteBelow, leaveTransaction, readAll } from "../support/Log.ts"
 import { tamper } from "../support/Store.ts"
 import { factsInTopic, traceCommand } from "../support/TracePartition.ts"
 import {
@@ -129,6 +129,48 @@ describe("verification of a tenant", () => {
       })
     )
   )
+
+  it.live("takes what is behind another program's open transaction for late, not for lost", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ logLevel, message }) => {
+      if (logLevel === "Error") lines.push(JSON.stringify(message))
+    })
+    const said = (text: string) => lines.filter((line) => line.includes(text))
+    const test = withView((prefix) =>
+      Effect.gen(function* () {
+        yield* made
+        const end = yield* decidedEnd("events")
+        yield* leaveTransaction(prefix, "events", ["open"], "open")
+        yield* submit(events(3))
+        yield* sequencing(
+          eventually("alk.state names what is behind it", readAll("state"), (records) => {
+            const applied = records.findLast(({ key }) => String(key) === APPLIED_KEY)
+            return JSON.parse(String(applied!.value)).events_next > end
+          })
+        )
+        const late = yield* Effect.flip(verifyTenant())
+        assert.strictEqual(late._tag, "LogUnavailable")
+        assert.include(String(late.cause), `alk.events can't be read beyond ${end} yet`)
+        assert.isEmpty(said("says more of a chain"))
+        yield* Effect.scoped(
+          Effect.andThen(
+            projecting,
+            eventually(
+              "the cause is said",
+              Effect.sync(() => said(`stands at ${end}`).length),
+              Boolean
+            )
+          )
+        )
+        // The broker ends it.
+        yield* project()
+        const report = yield* verifyTenant()
+        assert.deepInclude(report, { valid: true, events_checked: EVENTS + 3, breaks: [] })
+        assert.lengthOf(said(`alk.events/0 stands at ${end}`), 1)
+      })
+    )
+    return Effect.provide(test, Logger.layer([logger]))
+  })
 
   it.live("finds an execution that was deleted as a whole, fact by fact", () =>
     withView((database) =>

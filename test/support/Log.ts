@@ -150,8 +150,8 @@ const plainKafka = (): Kafka =>
     retry: { initialRetryTime: 10, retries: 20 }
   })
 
-/** Milliseconds after which the broker aborts by itself: longer than any test. */
-const OPEN_MS = 900_000
+/** Milliseconds after which the broker aborts by itself: the most that the embedded one allows. */
+const OPEN_MS = 20_000
 
 /**
  * Write records in a transaction, and abort it or leave it open. An abort is over at the end: its

@@ -20,7 +20,7 @@ import {
 } from "../../domain/chain/Checkpoint.ts"
 import { defined } from "../../domain/Defined.ts"
 import type { Own } from "../../domain/records/OwnOffsets.ts"
-import { EventLog, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
+import { EventLog, type LogReader, type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
 import { Heads, headOf } from "../follower/Heads.ts"
 import { headOfLink, linkOfRecord } from "../log/ChainRecord.ts"
 import { scan, scanAll } from "../log/PartitionScan.ts"
@@ -180,6 +180,26 @@ const makeWalker = (log: EventLog["Service"], reader: LogReader, heads: Heads["S
   })
 }
 
+/** Fails where `alk.state` knows of records that are written, but can't be read yet. */
+const makeReadable = (log: EventLog["Service"], reader: LogReader, heads: Heads["Service"]) =>
+  Effect.fnUntraced(
+    function* (topic: Chain, partition: number) {
+      const next = (yield* heads.own(partition)).next(topic) ?? 0
+      const { end } = yield* log.bounds(topic, partition)
+      if (end >= next) return
+      const limits = { waitMs: 0, maxBytes: 1 }
+      const fetched = yield* reader.fetch([{ topic, partition, offset: end }], limits)
+      if (!fetched.some(({ stableEnd, writtenEnd }) => stableEnd < writtenEnd)) return
+      return yield* new LogUnavailable({
+        operation: "verify",
+        cause: new Error(
+          `alk.${topic} can't be read beyond ${end} yet: a transaction is open there`
+        )
+      })
+    },
+    Effect.catchTag("OffsetOutOfRange", () => Effect.void)
+  )
+
 /** Where the topic of a chain begins. */
 const startOf = (
   log: EventLog["Service"],
@@ -224,6 +244,7 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
     return found
   })
   const walk = makeWalker(log, reader, heads)
+  const readable = makeReadable(log, reader, heads)
 
   const head: ChainEnds["Service"]["head"] = Effect.fn("ChainEnds.head")(function* (key) {
     // How far back the tail has to be read; beyond that it counts for nothing.
@@ -231,7 +252,8 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
     if (expected === undefined) return undefined
     const { chain, tenantId } = key
     const sequence = expected.sequence_number
-    const tail = (yield* tailsIn(log.partitionOf(tenantId)))[chain]
+    const partition = log.partitionOf(tenantId)
+    const tail = (yield* tailsIn(partition))[chain]
     const run = yield* tail.ask((runs, isWhole) => {
       const found = runs.of(tenantId)
       if (found === undefined) return undefined
@@ -239,10 +261,11 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
       const isReached = first.sequenceNumber <= sequence && sequence <= last.sequenceNumber
       return isWhole || !isLinked || isReached ? found : undefined
     })
+    const last = run === undefined || run.isLinked ? run?.last : yield* walk(key)
+    if (last !== undefined && last.sequenceNumber >= sequence) return headOfLink(last)
+    yield* readable(chain, partition)
     // Everything of the chain has left the topic.
     if (run === undefined) return expected
-    const last = run.isLinked ? run.last : yield* walk(key)
-    if (last !== undefined && last.sequenceNumber >= sequence) return headOfLink(last)
     // The topic has lost its end: what is missing from it is expected all the same.
     yield* Effect.logError("alk.state says more of a chain than its topic holds", {
       tenantId,

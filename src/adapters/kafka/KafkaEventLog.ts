@@ -15,6 +15,7 @@ import {
   type RawCluster
 } from "./protocol/KafkaClient.ts"
 import { WHILE_LEADERS_MOVE } from "./protocol/Retry.ts"
+import { makeStalledEnds } from "./StalledEnds.ts"
 import { commonCount, ensureTopics, growTopics, type TopicSettings, topicCounts } from "./Topics.ts"
 import { makeAppender, makeTransactionalWriter } from "./Writers.ts"
 
@@ -75,6 +76,7 @@ export const logOn = (
 ): Effect.Effect<EventLog["Service"], never, Scope.Scope> =>
   Effect.gen(function* () {
     const appended = new AppendedRecords()
+    const stalled = yield* makeStalledEnds
     const placement = new Placement(topics.partitions)
     const kafka = makeKafka(settings)
     const cluster = yield* Effect.acquireRelease(
@@ -98,7 +100,7 @@ export const logOn = (
           return { start, end }
         }),
       ends: (positions) => offsets(positions, false),
-      reader: makeReader(settings, topics.prefix),
+      reader: makeReader(settings, topics.prefix, stalled),
       appender: makeAppender(settings, topics.prefix, appended),
       onAppended: (topic, listener) => appended.listen(topic, listener),
       writer: (name, placed) =>

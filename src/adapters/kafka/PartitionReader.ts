@@ -26,6 +26,7 @@ import {
 } from "./protocol/KafkaClient.ts"
 import { keyOf } from "./protocol/ProducerRequests.ts"
 import { WHILE_LEADERS_MOVE } from "./protocol/Retry.ts"
+import type { StalledEnds } from "./StalledEnds.ts"
 
 /** Milliseconds beyond the wait of a fetch after which its broker counts as gone. */
 const FETCH_GRACE_MS = 10_000
@@ -52,15 +53,17 @@ interface Pending {
 class ClusterReader {
   readonly #cluster: RawCluster
   readonly #prefix: string
+  readonly #stalled: StalledEnds
   /** A broker without new records delays its answer; the answers of the others do not wait for it. */
   readonly #pending = new Map<string, Pending>()
   #isClosed = false
   /** Which position comes first in the next request. */
   #turn = 0
 
-  constructor(cluster: RawCluster, prefix: string) {
+  constructor(cluster: RawCluster, prefix: string, stalled: StalledEnds) {
     this.#cluster = cluster
     this.#prefix = prefix
+    this.#stalled = stalled
   }
 
   async fetch(
@@ -180,7 +183,11 @@ class ClusterReader {
     return found.flatMap((partition) => {
       const position = wanted.get(keyOf(partition))
       if (position === undefined) return []
-      if (partition.errorCode === 0) return [toFetched(position, partition)]
+      if (partition.errorCode === 0) {
+        const fetched = toFetched(position, partition)
+        this.#stalled.look(fetched)
+        return [fetched]
+      }
       const { offset, topic } = position
       const error = errorOfCode(partition.errorCode)
       throw protocolErrorOf(error) === "OFFSET_OUT_OF_RANGE"
@@ -193,11 +200,12 @@ class ClusterReader {
 /** A reader with connections of its own: no fetch waits for another one. */
 export const makeReader = (
   settings: KafkaSettings,
-  prefix: string
+  prefix: string,
+  stalled: StalledEnds
 ): Effect.Effect<LogReader, LogUnavailable, Scope.Scope> =>
   Effect.gen(function* () {
     const reader = yield* Effect.acquireRelease(
-      Effect.sync(() => new ClusterReader(makeCluster(settings), prefix)),
+      Effect.sync(() => new ClusterReader(makeCluster(settings), prefix, stalled)),
       (acquired) => Effect.promise(() => acquired.disconnect().catch(() => undefined))
     )
     const fetch: LogReader["fetch"] = (positions, limits) =>

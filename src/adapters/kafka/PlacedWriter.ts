@@ -36,6 +36,7 @@ import {
   type Connections,
   fence,
   findCoordinator,
+  TRANSACTION_TIMEOUT_MS,
   throwOnErrorCode
 } from "./Writers.ts"
 
@@ -44,10 +45,8 @@ const BATCH_RECORDS_MAX = 5_000
 const BATCH_BYTES_MAX = 4 * 1_048_576
 /** Records that only take up offsets, in one batch. */
 const FILLERS_MAX = 50_000
-/** Milliseconds after which a transaction is ended at the next gap. */
+/** Milliseconds after which a transaction is ended: far below those after which the broker ends it. */
 const OPEN_MS = 3_000
-/** Milliseconds after which the broker would end it: far above the time between two gaps. */
-const TIMEOUT_MS = 120_000
 /** Milliseconds until the broker is asked again whether a marker is written. */
 const MARKER_PAUSE_MS = 2
 
@@ -86,9 +85,10 @@ class PartitionPlacer {
     for (const [index, run] of runs.entries()) {
       const [first] = run as [PlacedRecord]
       this.#time = first.timestamp
-      // What is open while the next file is read could be ended by the broker.
-      await this.#fill(first.offset, index === runs.length - 1)
-      for (const batch of batchesOf(run)) await this.#send(this.#parts.records, placedBatch(batch))
+      const batches = batchesOf(run)
+      // What is open while the next file is read, or much is written, could be ended by the broker.
+      await this.#fill(first.offset, index === runs.length - 1 || batches.length > 1)
+      for (const batch of batches) await this.#send(this.#parts.records, placedBatch(batch))
     }
   }
 
@@ -100,16 +100,22 @@ class PartitionPlacer {
   /** `isLast`: a transaction does not stay open over this gap. */
   async #fill(to: number, isLast: boolean): Promise<void> {
     if (to < this.#next) throw new Error(`offset ${to} is taken: the records are not in order`)
-    const open = this.#openSince
-    const isDue = isLast || (open !== undefined && performance.now() - open > OPEN_MS)
     if (to === this.#next) return
-    await this.#begin()
+    const isDue = isLast || this.#isOld
     const until = isDue ? to - MARKER_OFFSETS : to
     while (this.#next < until) {
+      await this.#begin()
       const count = Math.min(FILLERS_MAX, until - this.#next)
       await this.#send(this.#parts.fillers, fillerBatch(count, this.#time))
+      if (this.#isOld && this.#next < until) await this.#abort()
     }
-    if (isDue) await this.#abort()
+    if (!isDue) return
+    await this.#begin()
+    await this.#abort()
+  }
+
+  get #isOld(): boolean {
+    return this.#openSince !== undefined && performance.now() - this.#openSince > OPEN_MS
   }
 
   async #send(sender: BatchSender, { count, records, times }: PlacedBatch): Promise<void> {
@@ -208,10 +214,10 @@ const connect = async (
   const topic = topicName(prefix, kind)
   const { cluster } = connections
   const transactionalId = `${prefix}-restore-${kind}-${partition}`
-  const identity = await fence(connections, transactionalId, TIMEOUT_MS)
+  const identity = await fence(connections, transactionalId)
   const own = await retryWhile(cluster, beforeDeadline(connections), async () => {
     const broker = await cluster.findControllerBroker()
-    return throwOnErrorCode(await initProducerId(broker, null, TIMEOUT_MS)).identity
+    return throwOnErrorCode(await initProducerId(broker, null, TRANSACTION_TIMEOUT_MS)).identity
   })
   const isPublic = publicTopics.some((name) => name === kind)
   const compressionOf = () => (isPublic ? publicCompression : "zstd")

@@ -54,7 +54,7 @@ import {
 import { retryWhile } from "./protocol/Retry.ts"
 
 /** Milliseconds after which the broker aborts a transaction that its writer left open. */
-const TRANSACTION_TIMEOUT_MS = 15_000
+export const TRANSACTION_TIMEOUT_MS = 15_000
 /** Milliseconds after which a commit, or a writer that cannot start, is given up. */
 const GIVE_UP_MS = 20_000
 /** Milliseconds for one request; longer than a leader waits for its followers. */
@@ -563,13 +563,13 @@ export const findCoordinator = (
 /** An identity that fences every earlier writer of the same name and ends what it left open. */
 export const fence = (
   connections: Connections,
-  transactionalId: string,
-  timeoutMs = TRANSACTION_TIMEOUT_MS
+  transactionalId: string
 ): Promise<ProducerIdentity> =>
   retryWhile(connections.cluster, beforeDeadline(connections), async () => {
     await connections.connect()
     const broker = await findCoordinator(connections, transactionalId)
-    return throwOnErrorCode(await initProducerId(broker, transactionalId, timeoutMs)).identity
+    const answer = await initProducerId(broker, transactionalId, TRANSACTION_TIMEOUT_MS)
+    return throwOnErrorCode(answer).identity
   })
 
 /**

@@ -44,6 +44,11 @@ const HEARTBEAT_MILLISECONDS = 250
 const IDLE_RECORD_MILLISECONDS = 0
 /** Largest value that Kafka takes, 24 days: an idle sequencer keeps its fencing epoch. */
 const TRANSACTIONAL_ID_MILLISECONDS = 2_147_483_647
+/**
+ * For how long a transaction may stay open, and hold up all readers: a little more than those of alk,
+ * and not the 15 minutes that a broker allows every program by default.
+ */
+const TRANSACTION_MAX_MILLISECONDS = 20 * SECOND
 /** How late a transaction past its timeout may be aborted. */
 const ABORT_CHECK_MILLISECONDS = SECOND
 /** Heap of the requests that wait for a thread; the smallest value that Kafka takes. */
@@ -95,6 +100,7 @@ export const serverProperties = (
     "transaction.state.log.num.partitions": INTERNAL_PARTITIONS,
     "transaction.state.log.replication.factor": 1,
     "transaction.state.log.min.isr": 1,
+    "transaction.max.timeout.ms": TRANSACTION_MAX_MILLISECONDS,
     "transactional.id.expiration.ms": TRANSACTIONAL_ID_MILLISECONDS,
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": ABORT_CHECK_MILLISECONDS,
     "share.coordinator.state.topic.num.partitions": INTERNAL_PARTITIONS,
