@@ -19,7 +19,7 @@ import {
   PRODUCE,
   startFlakyProxy
 } from "../support/FlakyProxy.ts"
-import { append, readAll, setTopic, settled, withLog } from "../support/Log.ts"
+import { append, decidedEnd, readAll, setTopic, settled, withLog } from "../support/Log.ts"
 
 const record = (value: string, topic: TopicKind = "commands", partition = 0): NewRecord => ({
   topic,
@@ -402,7 +402,9 @@ const intrude = Effect.fnUntraced(function* (
   { firstSequence, time = Date.now(), producerEpoch }: Intrusion
 ) {
   const cluster = yield* acquireCluster
-  yield* Effect.promise(async () => {
+  // Before the marks of a transaction the broker takes nothing else of its producer.
+  yield* decidedEnd(kind)
+  return yield* Effect.promise(async () => {
     const topic = topicName(prefix, kind)
     const writer = await writerAt(cluster, topic, 0)
     const identity = { ...writer, producerEpoch: producerEpoch ?? writer.producerEpoch }
@@ -410,6 +412,7 @@ const intrude = Effect.fnUntraced(function* (
     const records = [record("of an intruder", kind)]
     const times = { first: time, last: time }
     await sender.send(await sender.sequence([{ topic, partition: 0, records, times }]), () => false)
+    return writer
   })
 }, Effect.scoped)
 
@@ -449,7 +452,6 @@ describe("a batch of another program in the place of alk's own", () => {
             const log = yield* EventLog
             const writer = yield* log.writer("w")
             yield* writer.commit([event("one")], () => [state("one")])
-            yield* settled("other")
             yield* intrude(prefix, topic, intrusion(time))
             const refused = yield* Effect.flip(writer.commit([event("two")], () => [state("two")]))
             assert.strictEqual(refused._tag, "LogUnavailable")
@@ -493,6 +495,59 @@ describe("a batch of another program in the place of alk's own", () => {
         yield* appender.append(Array.from({ length: records }, () => record("two")))
         const two = Array.from({ length: records }, () => "two")
         yield* assertTexts("commands", ["one", "of an intruder", ...two])
+      })
+    )
+  )
+
+  for (const topic of ["events", "state"] as const) {
+    it.live(
+      `on alk.${topic} with a higher epoch stops no writer, and saves none that is fenced`,
+      () =>
+        withLog((prefix) =>
+          Effect.gen(function* () {
+            const log = yield* EventLog
+            const writer = yield* log.writer("w")
+            yield* writer.commit([event("one")], () => [state("one")])
+            const higher = { firstSequence: 0, producerEpoch: 32_767 }
+            const { producerId } = yield* intrude(prefix, topic, higher)
+            yield* writer.commit([event("two")], () => [state("two")])
+            yield* writer.commit([event("three")], () => [state("three")])
+            const next = yield* log.writer("w")
+            const fenced = yield* Effect.flip(writer.commit([event("late")], () => [state("late")]))
+            assert.strictEqual(fenced._tag, "WriterFenced")
+            yield* next.commit([event("four")], () => [state("four")])
+            const kept = (kind: TopicKind) => [
+              "one",
+              ...(kind === topic ? ["of an intruder"] : []),
+              "two",
+              "three",
+              "four"
+            ]
+            yield* assertTexts("events", kept("events"))
+            yield* assertTexts("state", kept("state"))
+            const last = (yield* readAll(topic)).at(-1)!.offset
+            const cluster = yield* acquireCluster
+            const owner = yield* Effect.promise(() =>
+              writerAt(cluster, topicName(prefix, topic), last)
+            )
+            assert.notStrictEqual(owner.producerId, producerId)
+          })
+        )
+    )
+  }
+
+  it.live("with a higher epoch does not keep a writer from being fenced", () =>
+    withLog((prefix) =>
+      Effect.gen(function* () {
+        const log = yield* EventLog
+        const writer = yield* log.writer("w")
+        yield* writer.commit([event("one")], () => [state("one")])
+        const next = yield* log.writer("w")
+        yield* intrude(prefix, "events", { firstSequence: 0, producerEpoch: 32_767 })
+        const fenced = yield* Effect.flip(writer.commit([event("late")], () => [state("late")]))
+        assert.strictEqual(fenced._tag, "WriterFenced")
+        yield* next.commit([event("two")], () => [state("two")])
+        yield* assertTexts("state", ["one", "two"])
       })
     )
   )

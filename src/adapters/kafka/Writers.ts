@@ -30,6 +30,7 @@ import {
   BatchReplaced,
   BatchSender,
   type PartitionRecords,
+  type Sequenced,
   toRequests
 } from "./protocol/BatchSender.ts"
 import {
@@ -291,13 +292,22 @@ export interface WriterOptions {
 
 const NOTHING_PLACED: PlacedSigning = { topics: new Set(), sign: (record) => record }
 
+/** The coordinator takes the identity of a writer, and the leader of a partition has a higher epoch. */
+class IdSpoilt extends Error {
+  override readonly name = "IdSpoilt"
+}
+
+/** Another writer with the same transactional id has been started in the meantime. */
+const PRODUCER_FENCED = 90
+
 /** One transaction after the other, until the first that fails. */
 class Transactions {
   readonly #connections: Connections
   readonly #prefix: string
   readonly #transactionalId: string
-  readonly #identity: ProducerIdentity
-  readonly #sender: BatchSender
+  readonly #publicCompression: Compression
+  #identity: ProducerIdentity
+  #sender: BatchSender
   #coordinator: RawBroker | undefined
   /** False during a transaction and for ever after one that failed. */
   #usable = true
@@ -318,11 +328,49 @@ class Transactions {
     this.#connections = connections
     this.#prefix = prefix
     this.#transactionalId = transactionalId
+    this.#publicCompression = publicCompression
     this.#identity = identity
-    const forOthers = new Set(publicTopics.map((kind) => topicName(prefix, kind)))
-    this.#sender = new BatchSender(connections.cluster, transactionalId, identity, {
-      compressionOf: (topic) => (forOthers.has(topic) ? publicCompression : "zstd")
+    this.#sender = this.#makeSender()
+  }
+
+  #makeSender(): BatchSender {
+    const forOthers = new Set(publicTopics.map((kind) => topicName(this.#prefix, kind)))
+    return new BatchSender(this.#connections.cluster, this.#transactionalId, this.#identity, {
+      compressionOf: (topic) => (forOthers.has(topic) ? this.#publicCompression : "zstd")
     })
+  }
+
+  /**
+   * Another producer id with the same transactional id, which fences as every start does. The
+   * coordinator gives one once the epochs of the old one are used up, which are 32,767.
+   * @throws PRODUCER_FENCED if another writer is started in the meantime: an epoch is missing then
+   */
+  async renew(signal: AbortSignal): Promise<void> {
+    const { cluster } = this.#connections
+    const spoilt = this.#identity.producerId
+    const shouldContinue = () => !this.#connections.isClosed && !signal.aborted
+    this.#identity = await retryWhile(cluster, shouldContinue, async () => {
+      const broker = await findCoordinator(this.#connections, this.#transactionalId)
+      const ask = async () => {
+        signal.throwIfAborted()
+        const answer = await initProducerId(broker, this.#transactionalId, TRANSACTION_TIMEOUT_MS)
+        return throwOnErrorCode(answer).identity
+      }
+      let known = await ask()
+      while (known.producerId === spoilt) {
+        const next = await ask()
+        const isNext =
+          next.producerId === spoilt
+            ? next.producerEpoch === known.producerEpoch + 1
+            : next.producerEpoch === 0
+        if (!isNext) throw errorOfCode(PRODUCER_FENCED)
+        known = next
+      }
+      return known
+    })
+    this.#sender = this.#makeSender()
+    this.#nextOffsets.clear()
+    this.#usable = true
   }
 
   async commit(
@@ -345,6 +393,7 @@ class Transactions {
       try {
         return await this.#run(first, then, shouldContinue)
       } catch (error) {
+        if (error instanceof IdSpoilt) await this.#endOwn(shouldContinue)
         if (!(error instanceof PlaceTaken && shouldContinue())) throw error
         await this.#end("abort", shouldContinue)
         this.#nextOffsets.clear()
@@ -362,7 +411,9 @@ class Transactions {
       const missing = new Map(wanted.map((entry) => [keyOf(entry), entry]))
       for (const key of added) missing.delete(key)
       for (const key of missing.keys()) added.add(key)
-      if (missing.size > 0) await this.#add([...missing.values()], shouldContinue)
+      if (missing.size === 0) return
+      await this.#checkEpochs([...missing.values()])
+      await this.#add([...missing.values()], shouldContinue)
     }
     const groups = [...Map.groupBy(first, ({ topic }) => topic).values()]
     const expected = this.#expectedOffsets(groups)
@@ -380,7 +431,7 @@ class Transactions {
     }
     for (const request of requests) {
       const [sequenced] = await Promise.all([this.#sender.sequence(request), adding])
-      const bases = await this.#sender.send(sequenced, shouldContinue)
+      const bases = await this.#send(sequenced, shouldContinue)
       checkPlaces(request, bases, next)
     }
     await adding
@@ -491,7 +542,7 @@ class Transactions {
         this.#sender.sequence(request),
         add([{ topic, partition }, ...this.#followed])
       ])
-      const [base, ...others] = await this.#sender.send(sequenced, shouldContinue)
+      const [base, ...others] = await this.#send(sequenced, shouldContinue)
       firstOffset ??= base!
       if (base! < 0 || base !== firstOffset + sent || others.length > 0) {
         throw new Error(`records are at ${base}, not at ${firstOffset + sent}: another writer?`)
@@ -499,6 +550,43 @@ class Transactions {
       sent += sequenced[0]!.count
     }
     return firstOffset!
+  }
+
+  /**
+   * Before a partition is part of the transaction: with an epoch that its leader refuses it could not
+   * be ended any more, because the leader refuses the end as well and the coordinator gives up.
+   */
+  async #checkEpochs(partitions: ReadonlyArray<TopicPartition>): Promise<void> {
+    const states = await this.#sender.states(partitions).catch(() => [])
+    const { producerEpoch } = this.#identity
+    const higher = states.find((state) => state.producerEpoch > producerEpoch)
+    if (higher === undefined) return
+    throw new IdSpoilt(
+      `a batch in ${keyOf(higher)} has the producer id of alk and the epoch ${higher.producerEpoch}, `
+        + `which is above ${producerEpoch}`
+    )
+  }
+
+  async #send(
+    batches: ReadonlyArray<Sequenced>,
+    shouldContinue: () => boolean
+  ): Promise<ReadonlyArray<number>> {
+    try {
+      return await this.#sender.send(batches, shouldContinue)
+    } catch (error) {
+      if (!isFenced(error)) throw error
+      // They are part of the transaction already: this only asks whether the identity counts.
+      await this.#add(batches, shouldContinue)
+      const names = batches.map(keyOf).join(", ")
+      throw new Error(`a leader of ${names} refuses the epoch that the coordinator takes`)
+    }
+  }
+
+  /** Abort what is open. @throws if this writer has been fenced */
+  async #endOwn(shouldContinue: () => boolean): Promise<void> {
+    await this.#end("abort", shouldContinue).catch((error: unknown) => {
+      if (protocolErrorOf(error) !== "INVALID_TXN_STATE") throw error
+    })
   }
 
   /** The transaction begins with this; it waits until the previous one has its markers. */
@@ -590,17 +678,31 @@ export const makeTransactionalWriter = (
       catch: (cause) => new LogUnavailable({ operation: "fence", cause })
     })
     const transactions = new Transactions(connections, prefix, transactionalId, identity, options)
+    const toFailure = (cause: unknown) =>
+      isFenced(cause)
+        ? new WriterFenced({ transactionalId, cause })
+        : new LogUnavailable({ operation: "transaction", cause })
+    const commit: TransactionalWriter["commit"] = (first, then) =>
+      Effect.tryPromise({ try: () => transactions.commit(first, then), catch: toFailure }).pipe(
+        Effect.tapError(({ cause }) => Effect.sync(() => report(cause))),
+        Effect.uninterruptible
+      )
+    const renew = Effect.fnUntraced(function* (spoilt: IdSpoilt) {
+      yield* Effect.logError(`${spoilt.message}: another program has written it`, {
+        transactionalId
+      })
+      yield* Effect.logInfo("a new producer id is asked for, which takes a while", {
+        transactionalId
+      })
+      yield* Effect.tryPromise({ try: (signal) => transactions.renew(signal), catch: toFailure })
+      yield* Effect.logInfo("the writer has a new producer id", { transactionalId })
+    })
     return {
       commit: (first, then) =>
-        Effect.tryPromise({
-          try: () => transactions.commit(first, then),
-          catch: (cause) =>
-            isFenced(cause)
-              ? new WriterFenced({ transactionalId, cause })
-              : new LogUnavailable({ operation: "transaction", cause })
-        }).pipe(
-          Effect.tapError(({ cause }) => Effect.sync(() => report(cause))),
-          Effect.uninterruptible
+        Effect.catch(commit(first, then), (failure) =>
+          failure.cause instanceof IdSpoilt
+            ? Effect.andThen(renew(failure.cause), commit(first, then))
+            : Effect.fail(failure)
         )
     }
   })

@@ -243,9 +243,22 @@ export class BatchSender {
     return batches.map((batch) => attempts.get(batch)!)
   }
 
-  async #learn(batches: ReadonlyArray<Sequenced>): Promise<void> {
-    if (batches.every(({ topic }) => this.#known.has(topic))) return
-    const topics = [...new Set(batches.map(({ topic }) => topic))]
+  /** What the leaders of partitions know of this producer; a leader that does not say is left out. */
+  async states(partitions: ReadonlyArray<TopicPartition>): Promise<ReadonlyArray<ProducerState>> {
+    await this.#learn(partitions)
+    const byLeader = Map.groupBy(partitions, (partition) => this.#leaderOf(partition))
+    const states = await Promise.all(
+      [...byLeader].map(async ([nodeId, led]) => {
+        const broker = await this.#cluster.findBroker({ nodeId })
+        return [...(await this.#statesAt(broker, led)).values()]
+      })
+    )
+    return states.flat()
+  }
+
+  async #learn(partitions: ReadonlyArray<TopicPartition>): Promise<void> {
+    if (partitions.every(({ topic }) => this.#known.has(topic))) return
+    const topics = [...new Set(partitions.map(({ topic }) => topic))]
     await this.#cluster.addMultipleTargetTopics(topics)
     for (const topic of topics) this.#known.add(topic)
   }
