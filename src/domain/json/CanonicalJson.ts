@@ -117,3 +117,10 @@ export const canonicalize = (value: JsonValue): string => {
   // The engine writes an unpaired surrogate as an escape where RFC 8785 refuses it.
   return text.includes("\\ud") ? flat(write(value)) : text
 }
+
+/** The RFC 8785 text of an object with more members, of which the texts are there already. */
+export const canonicalizeWith = (value: JsonObject, texts: ReadonlyMap<string, string>): string => {
+  const keys = sortKeys([...Object.keys(value), ...texts.keys()])
+  const members = keys.map((key) => `${quote(key)}:${texts.get(key) ?? canonicalize(value[key]!)}`)
+  return flat(`{${members.join(",")}}`)
+}

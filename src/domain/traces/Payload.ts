@@ -14,7 +14,7 @@ export const LARGE_VALUE_BYTES = 8_192
 /** Bytes of a value that is kept; of a larger one the reference is all there is. */
 export const PAYLOAD_VALUE_BYTES_MAX = 16 * 1_048_576
 /** Bytes of a piece at most. */
-const CHUNK_BYTES = 262_144
+export const CHUNK_BYTES = 262_144
 
 const REFERENCE_PREFIX = "sha256:"
 

@@ -23,7 +23,7 @@ import {
 } from "../../services/ingest/otlp/OtherSignals.ts"
 import {
   countSpans,
-  labelAt,
+  labelsOf,
   prepareSpans,
   type RefusedSpan
 } from "../../services/ingest/otlp/PrepareSpans.ts"
@@ -96,11 +96,12 @@ const judged = (
   if (unjudged !== undefined) {
     return Effect.fail(unavailable(`${unjudged.message}; send the same again`))
   }
+  const labelAt = labelsOf(received)
   return Effect.succeed(
     errors.map(({ code, index, message }) => ({
       index,
       code,
-      message: `${labelAt(received, index)}: ${message}`
+      message: `${labelAt(index)}: ${message}`
     }))
   )
 }

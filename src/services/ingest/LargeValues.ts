@@ -9,6 +9,7 @@ import { isObject, type JsonObject, type JsonValue } from "../../domain/json/Jso
 import { NESTING_MAX } from "../../domain/json/StrictJson.ts"
 import {
   beginningOf,
+  CHUNK_BYTES,
   chunksOf,
   LARGE_VALUE_BYTES,
   PAYLOAD_VALUE_BYTES_MAX,
@@ -26,17 +27,29 @@ const VALUES_MAX = 1_000
  */
 const VALUES_ROOM = 20 * 1_048_576
 
+/** Characters of a reference to a value in a command, and of a piece of it besides its text; rounded up. */
+const REFERENCE_CHARACTERS = 128
+const PIECE_CHARACTERS = 512
+
 /** Bytes that are left for values. */
 export interface Room {
   left: number
 }
+
+/** A value, and the characters of its pieces in a command. */
+interface LargeValue {
+  readonly text: string
+  readonly characters: number
+}
+
+const never = (): boolean => false
 
 export const roomForValues = (): Room => ({ left: VALUES_ROOM })
 
 /** The values that an operation refers to. */
 export class ValuesApart {
   /** By SHA-256. */
-  readonly #texts = new Map<string, string>()
+  readonly #values = new Map<string, LargeValue>()
   readonly #room: Room
   /** References to values that are stored, and to those that are not. */
   referred = 0
@@ -54,7 +67,7 @@ export class ValuesApart {
   }
 
   takeOver(other: ValuesApart): void {
-    for (const [hash, text] of other.#texts) this.#texts.set(hash, text)
+    for (const [hash, value] of other.#values) this.#values.set(hash, value)
     this.#room.left = other.#room.left
     this.referred = other.referred
     this.truncated = other.truncated
@@ -67,28 +80,43 @@ export class ValuesApart {
 
   /** True if the value is stored. */
   take(hash: string, text: string, bytes: number): boolean {
-    const isStored = this.#texts.has(hash) || this.#add(hash, text, bytes)
+    const isStored = this.#values.has(hash) || this.#add(hash, text, bytes)
     if (isStored) this.referred += 1
     else this.truncated += 1
     return isStored
   }
 
-  /** For the command; undefined if there are none. */
-  payloads(): ReadonlyArray<PreparedPayload> | undefined {
-    if (this.#texts.size === 0) return undefined
-    return [...this.#texts].map(([sha256, text]) => ({
-      sha256,
-      chunks: chunksOf(text).map((payload) => hashedDetails(canonicalize({ payload })))
-    }))
+  /** Characters that they take in a command, but for the pieces of those that are there. */
+  charactersIn(isThere: (hash: string) => boolean): number {
+    let characters = 0
+    for (const [hash, value] of this.#values) {
+      characters += REFERENCE_CHARACTERS + (isThere(hash) ? 0 : value.characters)
+    }
+    return characters
+  }
+
+  /** For the command, without the pieces of those that are there; undefined if there are none. */
+  payloads(isThere: (hash: string) => boolean = never): ReadonlyArray<PreparedPayload> | undefined {
+    if (this.#values.size === 0) return undefined
+    return [...this.#values].map(([sha256, { text }]) =>
+      isThere(sha256)
+        ? { sha256 }
+        : {
+            sha256,
+            chunks: chunksOf(text).map((payload) => hashedDetails(canonicalize({ payload })))
+          }
+    )
   }
 
   #add(hash: string, text: string, bytes: number): boolean {
-    if (bytes > PAYLOAD_VALUE_BYTES_MAX || this.#texts.size === VALUES_MAX) return false
+    if (bytes > PAYLOAD_VALUE_BYTES_MAX || this.#values.size === VALUES_MAX) return false
     // As a string of JSON in a string of JSON.
-    const encoded = Buffer.byteLength(JSON.stringify(JSON.stringify(text)))
-    if (encoded > this.#room.left) return false
-    this.#room.left -= encoded
-    this.#texts.set(hash, text)
+    const encoded = JSON.stringify(JSON.stringify(text))
+    const encodedBytes = Buffer.byteLength(encoded)
+    if (encodedBytes > this.#room.left) return false
+    this.#room.left -= encodedBytes
+    const pieces = 1 + Math.ceil(bytes / CHUNK_BYTES)
+    this.#values.set(hash, { text, characters: encoded.length + pieces * PIECE_CHARACTERS })
     return true
   }
 }
@@ -186,12 +214,15 @@ const byStep =
   (object, apart) =>
     new Cutter(step, apart).of(object)
 
+/** What is left where little room is. */
+const SMALLEST: Step = { over: 256, preview: 0, isWhole: true }
+
 /** So many members that not even their values alone can go: `attributes` as a whole, or all of it. */
 const withoutMembers: Cut = (object, apart) => {
   const whole = (value: JsonObject) => reference(canonicalize(value), 0, apart, true)
-  const { attributes } = object
+  const { attributes, ...rest } = object
   return isObject(attributes)
-    ? { ...object, attributes: whole(attributes as JsonObject) }
+    ? { ...byStep(SMALLEST)(rest, apart), attributes: whole(attributes as JsonObject) }
     : whole(object)
 }
 
@@ -202,25 +233,26 @@ const CUTS: ReadonlyArray<Cut> = [
   byStep({ over: LARGE_VALUE_BYTES, preview: 64 }),
   byStep({ over: LARGE_VALUE_BYTES, preview: PREVIEW_BYTES, isWhole: true }),
   byStep({ over: 2_048, preview: 512, isWhole: true }),
-  byStep({ over: 256, preview: 0, isWhole: true }),
+  byStep(SMALLEST),
   withoutMembers
 ]
 
 /**
  * The RFC 8785 text of an object without texts of more than 8 KiB, and of at most `bytesMax` bytes:
  * what has no room, of `attributes` in it whole members too, is in `apart`. Undefined if that is
- * not enough.
+ * not enough. `write` makes the text, which may have more in it than the object.
  */
 export const withoutLargeTexts = (
   object: JsonObject,
   bytesMax: number,
-  apart: ValuesApart
+  apart: ValuesApart,
+  write: (object: JsonObject) => string = canonicalize
 ): string | undefined => {
-  const whole = canonicalize(object)
+  const whole = write(object)
   if (!isLonger(whole, Math.min(LARGE_VALUE_BYTES, bytesMax))) return whole
   for (const cut of CUTS) {
     const tried = apart.copy()
-    const text = canonicalize(cut(object, tried))
+    const text = write(cut(object, tried))
     if (isLonger(text, bytesMax)) continue
     apart.takeOver(tried)
     return text

@@ -7,12 +7,12 @@
 import { defined } from "../../../domain/Defined.ts"
 import { isText, METADATA_BYTES_MAX } from "../../../domain/events/AuditEvent.ts"
 import { derivedUuid, sha256Hex } from "../../../domain/Identifiers.ts"
-import { canonicalize, flat, quote } from "../../../domain/json/CanonicalJson.ts"
+import { canonicalize, canonicalizeWith, flat, quote } from "../../../domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { formatMicros, YEAR_MAX } from "../../../domain/Timestamp.ts"
 import { hintsOf, namedHints } from "../../../domain/traces/GraphHints.ts"
-import type { FactDetails, PreparedDetails } from "../../../domain/traces/TraceFact.ts"
+import type { PreparedDetails } from "../../../domain/traces/TraceFact.ts"
 import type { OtlpEvent, RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
 import { hashedDetails } from "../HashedDetails.ts"
 import { fittedError, ValuesApart, withoutLargeTexts } from "../LargeValues.ts"
@@ -161,19 +161,17 @@ const timeOf = (nanos: bigint, path: string): string => {
   )
 }
 
-const prepareDetails = (details: FactDetails): PreparedDetails =>
-  hashedDetails(flat(canonicalize(details as JsonObject)))
-
 /** The RFC 8785 text of a value, its large texts put apart: at most `bytesMax` bytes. */
 const canonicalWithin = (
   value: JsonObject,
   bytesMax: number,
   path: string,
-  context: Context
+  context: Context,
+  write: (value: JsonObject) => string = canonicalize
 ): string => {
-  const found = withoutLargeTexts(value, bytesMax, context.apart)
+  const found = withoutLargeTexts(value, bytesMax, context.apart, write)
   if (found !== undefined) return found
-  throw new Unstorable("too_large", `${path}: ${tooLarge(canonicalize(value), bytesMax)}`)
+  throw new Unstorable("too_large", `${path}: ${tooLarge(write(value), bytesMax)}`)
 }
 
 const count = (name: string, value: number): JsonObject => (value === 0 ? {} : { [name]: value })
@@ -201,13 +199,6 @@ const counted = (
   }
 }
 
-/** What the spans of one scope of one resource have in common. */
-interface Origin {
-  readonly resourceAttributes: JsonObject
-  readonly resource: JsonObject | undefined
-  readonly scope: JsonObject | undefined
-}
-
 type ResourceSpans = ExportTraceServiceRequest["resourceSpans"][number]
 type ScopeSpans = ResourceSpans["scopeSpans"][number]
 
@@ -217,37 +208,93 @@ const member = (name: string, value: JsonValue | undefined): JsonObject =>
 const orNothing = (value: JsonObject): JsonObject | undefined =>
   Object.keys(value).length === 0 ? undefined : value
 
-const originOf = (
+/** A resource, or a scope, as it is in the metadata of each of its spans: made once for all of them. */
+interface SharedMember {
+  /** RFC 8785 text by name: one at most. */
+  readonly texts: ReadonlyMap<string, string>
+  /** Values of it that are stored apart. */
+  readonly apart: ValuesApart
+}
+
+interface SharedResource extends SharedMember {
+  readonly attributes: JsonObject
+}
+
+/** What the spans of one scope of one resource have in common. */
+interface Origin {
+  readonly resource: SharedResource
+  /** Of both. */
+  readonly shared: SharedMember
+}
+
+/** Of the room for metadata, what a resource and a scope may take of it. */
+const RESOURCE_SHARE = 1 / 2
+const SCOPE_SHARE = 1 / 4
+/** Bytes that each may take at least: a reference has room in it. */
+const SHARED_BYTES_MIN = 512
+
+const shareOf = (
+  name: string,
+  value: JsonObject | undefined,
+  bytesMax: number,
+  apart: ValuesApart
+): ReadonlyMap<string, string> => {
+  if (value === undefined) return new Map()
+  const least = Math.max(SHARED_BYTES_MIN, Math.floor(bytesMax))
+  const whole = withoutLargeTexts({ [name]: value }, least, apart) ?? ""
+  return new Map([[name, whole.slice(`{"${name}":`.length, -1)]])
+}
+
+const resourceOf = (
   { resource, schemaUrl }: ResourceSpans,
-  from: ScopeSpans,
+  limits: SpanLimits,
   leftOut: LeftOut
-): Origin => {
-  const ofResource = counted(
+): SharedResource => {
+  const { attributes, members } = counted(
     resource?.attributes ?? [],
     resource?.droppedAttributesCount ?? 0,
     NESTED_ATTRIBUTES_LEVEL,
     "resource.attributes",
     leftOut
   )
-  const { scope } = from
-  const ofScope = counted(
+  const value = orNothing({ ...members, ...text("schema_url", schemaUrl, leftOut) })
+  const apart = new ValuesApart()
+  const texts = shareOf("resource", value, limits.metadataBytesMax * RESOURCE_SHARE, apart)
+  return { attributes, texts, apart }
+}
+
+const originOf = (
+  resource: SharedResource,
+  { schemaUrl, scope }: ScopeSpans,
+  limits: SpanLimits,
+  leftOut: LeftOut
+): Origin => {
+  const { members } = counted(
     scope?.attributes ?? [],
     scope?.droppedAttributesCount ?? 0,
     NESTED_ATTRIBUTES_LEVEL,
     "scope.attributes",
     leftOut
   )
-  return {
-    resourceAttributes: ofResource.attributes,
-    resource: orNothing({ ...ofResource.members, ...text("schema_url", schemaUrl, leftOut) }),
-    scope: orNothing({
-      ...text("name", scope?.name ?? "", leftOut),
-      ...text("version", scope?.version ?? "", leftOut),
-      ...ofScope.members,
-      ...text("schema_url", from.schemaUrl, leftOut)
-    })
-  }
+  const value = orNothing({
+    ...text("name", scope?.name ?? "", leftOut),
+    ...text("version", scope?.version ?? "", leftOut),
+    ...members,
+    ...text("schema_url", schemaUrl, leftOut)
+  })
+  const apart = resource.apart.copy()
+  const texts = shareOf("scope", value, limits.metadataBytesMax * SCOPE_SHARE, apart)
+  return { resource, shared: { texts: new Map([...resource.texts, ...texts]), apart } }
 }
+
+const charactersIn = ({ texts }: SharedMember): number =>
+  [...texts.values()].reduce((sum, { length }) => sum + length, 0)
+
+/** Characters of a span's operation at least. */
+const leastCharacters = ({ resource, shared }: Origin, span: Span): number =>
+  OPERATION_CHARACTERS
+  + charactersIn(shared)
+  + (isZero(span.parentSpanId) ? charactersIn(resource) : 0)
 
 const attributesMember = (attributes: JsonObject): JsonObject =>
   Object.keys(attributes).length === 0 ? {} : { attributes }
@@ -424,8 +471,6 @@ const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): s
     ...member("parent_span_id", parent),
     ...(name === span.name ? {} : { name: storableText(span.name) }),
     ...members,
-    ...member("resource", origin.resource),
-    ...member("scope", origin.scope),
     ...member("kind", kindOf(span.kind)),
     ...member("status", statusOf(span.status?.code ?? 0, statusMessage)),
     ...member("links", links.metadata.length === 0 ? undefined : links.metadata),
@@ -433,11 +478,13 @@ const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): s
     ...count("dropped_events_count", events.dropped),
     ...count("dropped_links_count", links.dropped)
   }
+  const write = (object: JsonObject) => canonicalizeWith(object, origin.shared.texts)
   const tried = apart.copy()
-  const whole = withoutLargeTexts(metadata, limits.metadataBytesMax, tried)
+  const whole = withoutLargeTexts(metadata, limits.metadataBytesMax, tried, write)
   if (whole !== undefined && tried.references === apart.references) return whole
   const hints = namedHints(hintsOf({ metadata: { attributes } }))
-  return canonicalWithin({ ...metadata, ...hints }, limits.metadataBytesMax, "metadata", context)
+  const named = { ...metadata, ...hints }
+  return canonicalWithin(named, limits.metadataBytesMax, "metadata", context, write)
 }
 
 /** What the execution says if this span is what makes it. */
@@ -448,16 +495,10 @@ const executionDetailsOf = (
   isRoot: boolean,
   attributes: JsonObject
 ): PreparedDetails => {
-  const agentName = agentNameOf(attributes)
-  return prepareDetails({
-    ...(agentName === undefined ? {} : { agent_name: agentName }),
-    metadata: {
-      mapping: MAPPING_VERSION,
-      trace_id: traceId,
-      ...(isRoot ? { name } : {}),
-      ...(origin.resource === undefined ? {} : { resource: origin.resource })
-    }
-  })
+  const own = { mapping: MAPPING_VERSION, trace_id: traceId, ...(isRoot ? { name } : {}) }
+  const metadata = canonicalizeWith(own, origin.resource.texts)
+  const agentName = member("agent_name", agentNameOf(attributes))
+  return hashedDetails(canonicalizeWith(agentName, new Map([["metadata", metadata]])))
 }
 
 /** A text always has a reference that fits. */
@@ -522,11 +563,9 @@ interface PrepareOptions {
 }
 
 interface PreparedSpan {
+  /** Without the values that it refers to. */
   readonly operation: RecordOtlpSpan
-  /** Values that were too large, of which only the beginning is kept. */
-  readonly cut: number
-  /** Values that it refers to. */
-  readonly apart: number
+  readonly apart: ValuesApart
   /** What could not be stored. */
   readonly leftOut: ReadonlyArray<LeftOutPart>
 }
@@ -561,7 +600,7 @@ const prepareSpan = (span: Span, options: PrepareOptions): PreparedSpan => {
   const { eventsMax, index, introduced, limits, origin, tenantId } = options
   const traceId = idOf(span.traceId, TRACE_ID_BYTES, "trace_id")
   const spanId = idOf(span.spanId, SPAN_ID_BYTES, "span_id")
-  const [apart, leftOut] = [new ValuesApart(), new LeftOut()]
+  const [apart, leftOut] = [origin.shared.apart.copy(), new LeftOut()]
   const context: Context = { tenantId, traceId, spanId, limits, apart, leftOut }
   const times = timesOf(span, leftOut)
   const read = readSpan(span, eventsMax, context)
@@ -585,26 +624,22 @@ const prepareSpan = (span: Span, options: PrepareOptions): PreparedSpan => {
     ...(times.endedAt === undefined || outcome.error === undefined
       ? {}
       : { endDetails: errorDetailsOf(outcome.error, context) }),
-    agentId: agentIdOf(attributes, origin.resourceAttributes),
+    agentId: agentIdOf(attributes, origin.resource.attributes),
     ...(introduces
       ? { executionDetails: executionDetailsOf(sent, origin, context, isRoot, attributes) }
       : {}),
     events: toEvents(events.read, context)
   }
-  const { referred, truncated } = apart
-  return {
-    operation: { ...operation, ...defined({ payloads: apart.payloads() }) },
-    cut: truncated,
-    apart: referred,
-    leftOut: leftOut.parts
-  }
+  return { operation, apart, leftOut: leftOut.parts }
 }
+
+const numbered = (index: number): string => `span number ${index + 1} of the request`
 
 /** Which span a refusal is about: its ids, or its place if it has none. */
 const labelOf = (span: Span, index: number): string =>
   isId(span.traceId, TRACE_ID_BYTES) && isId(span.spanId, SPAN_ID_BYTES)
     ? `span ${hexOf(span.spanId)} of trace ${hexOf(span.traceId)}`
-    : `span number ${index + 1} of the request`
+    : numbered(index)
 
 const cutMessage = (label: string, values: number): string => {
   const many = values === 1 ? "1 value is" : `${values} values are`
@@ -627,37 +662,22 @@ const charactersOf = (operation: RecordOtlpSpan): number => {
   return characters
 }
 
-/** As a command has them: as strings in JSON. */
-const payloadCharacters = ({ payloads = [] }: RecordOtlpSpan): number => {
-  let characters = 0
-  for (const { chunks = [] } of payloads) {
-    for (const { text } of chunks) characters += JSON.stringify(text).length
-  }
-  return characters
-}
-
 /** Operations of one command, and what its operations have brought. */
 class Command {
   readonly operations: Array<RecordOtlpSpan> = []
   characters = 0
   readonly #brought = new Set<string>()
 
-  /** An operation without the values that the command has, which were brought for its execution. */
-  without(operation: RecordOtlpSpan): RecordOtlpSpan {
-    const { executionId, payloads } = operation
-    if (payloads === undefined) return operation
-    return {
-      ...operation,
-      payloads: payloads.map(({ sha256, ...rest }) =>
-        this.#brought.has(`${executionId}/${sha256}`) ? { sha256 } : { sha256, ...rest }
-      )
-    }
+  /** Whether a value was brought for an execution. */
+  has(executionId: string): (hash: string) => boolean {
+    return (hash) => this.#brought.has(`${executionId}/${hash}`)
   }
 
-  add(operation: RecordOtlpSpan, characters: number): void {
-    const { executionId, payloads = [] } = operation
-    for (const { sha256 } of payloads) this.#brought.add(`${executionId}/${sha256}`)
-    this.operations.push(operation)
+  add(operation: RecordOtlpSpan, apart: ValuesApart, characters: number): void {
+    const { executionId } = operation
+    const payloads = apart.payloads(this.has(executionId))
+    for (const { sha256 } of payloads ?? []) this.#brought.add(`${executionId}/${sha256}`)
+    this.operations.push({ ...operation, ...defined({ payloads }) })
     this.characters += characters
   }
 }
@@ -671,25 +691,20 @@ class Commands {
     return this.#all.map(({ operations }) => operations)
   }
 
-  add(operation: RecordOtlpSpan): void {
+  add(operation: RecordOtlpSpan, apart: ValuesApart): void {
     const own = charactersOf(operation)
+    const charactersFor = (command: Command): number =>
+      own + apart.charactersIn(command.has(operation.executionId))
     const last = this.#all.at(-1)
-    const short = last?.without(operation) ?? operation
-    const more = own + payloadCharacters(short)
     const fits =
       last !== undefined
       && last.operations.length < SPANS_PER_COMMAND_MAX
-      && last.characters + more <= COMMAND_CHARACTERS_MAX
-    if (fits) {
-      last.add(short, more)
-      this.characters += more
-      return
-    }
-    const next = new Command()
-    const characters = own + payloadCharacters(operation)
-    next.add(operation, characters)
-    this.#all.push(next)
-    this.characters += characters
+      && last.characters + charactersFor(last) <= COMMAND_CHARACTERS_MAX
+    const command = fits ? last : new Command()
+    if (!fits) this.#all.push(command)
+    const more = charactersFor(command)
+    command.add(operation, apart, more)
+    this.characters += more
   }
 }
 
@@ -702,17 +717,15 @@ export const countSpans = (request: ExportTraceServiceRequest): number => {
   return spans
 }
 
-/** Which span is at this place of an export, for people. */
-export const labelAt = (request: ExportTraceServiceRequest, index: number): string => {
-  let first = 0
-  for (const { scopeSpans } of request.resourceSpans) {
-    for (const { spans } of scopeSpans) {
-      const span = spans[index - first]
-      if (span !== undefined) return labelOf(span, index)
-      first += spans.length
-    }
+/** Which span is at a place of an export, for people. */
+export const labelsOf = (request: ExportTraceServiceRequest): ((index: number) => string) => {
+  const spans = request.resourceSpans.flatMap(({ scopeSpans }) =>
+    scopeSpans.flatMap((scope) => scope.spans)
+  )
+  return (index) => {
+    const span = spans[index]
+    return span === undefined ? numbered(index) : labelOf(span, index)
   }
-  return `span number ${index + 1}`
 }
 
 /** The operation, or why there is none. */
@@ -750,11 +763,14 @@ class Prepared {
       this.refused.push({ index: options.index, code: "unstorable_value", message })
       return
     }
-    const { apart, cut, leftOut, operation } = result.ok
-    this.commands.add(operation)
-    this.apart += apart
+    const { apart, leftOut, operation } = result.ok
+    const { referred, truncated } = apart
+    this.commands.add(operation, apart)
+    this.apart += referred
     options.introduced.add(hexOf(span.traceId))
-    if (cut > 0) this.cut.push({ message: cutMessage(label, cut), values: cut })
+    if (truncated > 0) {
+      this.cut.push({ message: cutMessage(label, truncated), values: truncated })
+    }
     this.addLeftOut(label, leftOut)
   }
 
@@ -763,6 +779,46 @@ class Prepared {
     const reasons = parts.map(({ reason }) => reason)
     this.leftOut.push({ message: leftOutMessage(label, parts), reasons })
   }
+}
+
+const requestTooLarge: ExportTooLarge = {
+  tooLarge:
+    `the spans, each with its resource and scope, take over ${REQUEST_CHARACTERS_MAX} characters; `
+    + "send fewer spans at once"
+}
+
+/** The spans of one scope. */
+interface SpanGroup {
+  readonly origin: Origin
+  readonly spans: ReadonlyArray<Span>
+}
+
+/**
+ * What spans share, made once. The sum of what all of them take at least is known before the first of
+ * them is prepared.
+ */
+function* groupsOf(
+  request: ExportTraceServiceRequest,
+  limits: SpanLimits,
+  prepared: Prepared
+): Sliced<ReadonlyArray<SpanGroup> | ExportTooLarge> {
+  const groups: Array<SpanGroup> = []
+  let characters = 0
+  for (const [at, resourceSpans] of request.resourceSpans.entries()) {
+    yield
+    const leftOut = new LeftOut()
+    const resource = resourceOf(resourceSpans, limits, leftOut)
+    for (const scopeSpans of resourceSpans.scopeSpans) {
+      yield
+      const origin = originOf(resource, scopeSpans, limits, leftOut)
+      const { spans } = scopeSpans
+      groups.push({ origin, spans })
+      for (const span of spans) characters += leastCharacters(origin, span)
+      if (characters > REQUEST_CHARACTERS_MAX) return requestTooLarge
+    }
+    prepared.addLeftOut(`resource number ${at + 1} of the request`, leftOut.parts)
+  }
+  return groups
 }
 
 /**
@@ -777,23 +833,17 @@ export function* prepareSpans(
   const spans = countSpans(request)
   if (spans > SPANS_MAX) return { tooLarge: `${spans} spans; send at most ${SPANS_MAX} at once` }
   const prepared = new Prepared()
+  const groups = yield* groupsOf(request, limits, prepared)
+  if ("tooLarge" in groups) return groups
   const introduced = new Set<string>()
   let index = 0
-  for (const [at, resourceSpans] of request.resourceSpans.entries()) {
-    for (const scopeSpans of resourceSpans.scopeSpans) {
-      const ofOrigin = new LeftOut()
-      const origin = originOf(resourceSpans, scopeSpans, ofOrigin)
+  for (const { origin, spans: ofGroup } of groups) {
+    for (const span of ofGroup) {
       yield
-      prepared.addLeftOut(`resource number ${at + 1} of the request`, ofOrigin.parts)
-      for (const span of scopeSpans.spans) {
-        yield
-        const options = { index, origin, tenantId, limits, introduced }
-        prepared.add(span, labelOf(span, index), options)
-        if (prepared.commands.characters > REQUEST_CHARACTERS_MAX) {
-          return { tooLarge: "the spans with their resources are too large; send fewer at once" }
-        }
-        index += 1
-      }
+      const options = { index, origin, tenantId, limits, introduced }
+      prepared.add(span, labelOf(span, index), options)
+      if (prepared.commands.characters > REQUEST_CHARACTERS_MAX) return requestTooLarge
+      index += 1
     }
   }
   const { apart, commands, cut, leftOut, refused } = prepared

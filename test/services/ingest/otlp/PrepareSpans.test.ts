@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto"
 import fc from "fast-check"
-import { assert, describe, it } from "vitest"
+import { assert, describe, it, vi } from "vitest"
 import { finish } from "../../../../src/domain/Slices.ts"
 import { hintsOf } from "../../../../src/domain/traces/GraphHints.ts"
 import {
@@ -625,12 +625,65 @@ describe("an export", () => {
     assert.strictEqual(operation["events"].length, 62)
   })
 
+  /** Characters of JSON that are written while an export is prepared. */
+  const written = (body: Json) => {
+    const received = fromJsonText(body)
+    const stringify = vi.spyOn(JSON, "stringify")
+    try {
+      const result = finish(prepareSpans(received, TENANT))
+      const characters = stringify.mock.results.reduce((sum, { value }) => sum + value.length, 0)
+      return { characters, result }
+    } finally {
+      stringify.mockRestore()
+    }
+  }
+  const filled = (count: number, length: number) =>
+    Array.from({ length: count }, (_, n) => text(`a${n}`, "x".repeat(length)))
+
   it("is refused as a whole with too many spans, or too much of a resource repeated", () => {
     const spans = finish(prepareSpans(fromJsonText(exportOf(many(SPANS_MAX + 1))), TENANT))
     assert.deepStrictEqual(spans, { tooLarge: "20001 spans; send at most 20000 at once" })
-    const resource = { attributes: [text("a", "x".repeat(30_000))] }
-    const repeated = finish(prepareSpans(fromJsonText(exportOf(many(3_000), resource)), TENANT))
-    assert.property(repeated, "tooLarge")
+    const resource = { attributes: filled(80, 100) }
+    const { characters, result } = written(exportOf(many(4_000), resource))
+    assert.deepStrictEqual(result, {
+      tooLarge:
+        "the spans, each with its resource and scope, take over 67108864 characters; send fewer "
+        + "spans at once"
+    })
+    // Of the spans nothing was made.
+    assert.isBelow(characters, 100_000)
+  })
+
+  it("is written in the time of its parts, however many spans share a resource and a scope", () => {
+    const attributes = filled(3_000, 100)
+    const large = { resource: { attributes }, scope: { name: "s", attributes } }
+    const body = (origins: ReadonlyArray<Json>, count: number): Json => ({
+      resourceSpans: origins.map(({ resource, scope }) => ({
+        resource,
+        scopeSpans: [{ scope, spans: many(count) }]
+      }))
+    })
+    const parts = written(body([large], 1)).characters + written(body([{}], 400)).characters
+    const shared = written(body([large], 400))
+    assert.isBelow(shared.characters, 2 * parts)
+    assert.notProperty(shared.result, "tooLarge")
+  })
+
+  it("has a large resource and scope by reference, in each span and in its execution", () => {
+    const attributes = filled(300, 100)
+    const body = exportOf([span({ attributes: filled(70, 100) })], { attributes })
+    const [resourceSpans] = body["resourceSpans"]
+    resourceSpans.scopeSpans[0].scope.attributes = attributes
+    const [operation] = operationsOf(body)
+    const { details, executionDetails, payloads = [] } = plain(operation!)
+    const { metadata } = details
+    assert.isAtMost(Buffer.byteLength(operation!.details.text), limits.metadataBytesMax)
+    assert.lengthOf(Object.keys(metadata.attributes), 70)
+    assert.deepStrictEqual(executionDetails.metadata.resource, metadata.resource)
+    assert.sameMembers(
+      payloads.map(({ sha256 }: Json) => `sha256:${sha256}`),
+      [metadata.resource.$ref, metadata.scope.$ref]
+    )
   })
 
   it("gives the same operations however its spans are grouped and ordered", () => {
