@@ -189,7 +189,7 @@ describe("an engine that was misled does not change", () => {
         const line = eventLine(readEvent(spelling)!, { metadata: true })
         assert.strictEqual(line.metadata?.text, canonical, name)
         assert.include(csvLine(body!), `"${canonical.replaceAll('"', '""')}"`, name)
-        const kept = clientEvidenceOf(Buffer.from(`{"events":[${spelling}]}`))
+        const kept = finish(clientEvidenceOf(Buffer.from(`{"events":[${spelling}]}`)))
         assert("events" in kept)
         assert.strictEqual(canonicalize(kept.events[0]!.metadata as JsonObject), canonical, name)
       }

@@ -218,8 +218,11 @@ export const verifyClientEvents = Effect.fn("ClientEvidence.events")(function* (
     byStored.set(sequence, storedAt(tenantId, sequence, stored, breaks))
   }
   for (const event of events) {
+    // Each may be large: others have their turn between the steps.
+    yield* Effect.yieldNow
     const { id, sequence_number } = event
     const text = textOf(event)
+    yield* Effect.yieldNow
     const kept = text === undefined ? undefined : recompute(text)
     const add = (fault: Fault) => breaks.add({ sequence_number, event_id: id, ...fault })
     if (kept === undefined) {

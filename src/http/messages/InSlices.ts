@@ -12,14 +12,26 @@ const SLICE_MS = 10
 /** Whose next slice comes, in order. */
 const waiting: Array<() => void> = []
 
+let isScheduled = false
+
+/** One slice a turn: what is scheduled twice would run twice in it. */
+const schedule = (): void => {
+  if (isScheduled || waiting.length === 0) return
+  isScheduled = true
+  setImmediate(serve)
+}
+
 const serve = (): void => {
+  isScheduled = false
+  // Most often the slice is done before this returns, and waits for the next one.
   waiting.shift()?.()
-  if (waiting.length > 0) setImmediate(serve)
+  schedule()
 }
 
 const nextTurn = Effect.callback<void>((resume) => {
   const turn = () => resume(Effect.void)
-  if (waiting.push(turn) === 1) setImmediate(serve)
+  waiting.push(turn)
+  schedule()
   return Effect.sync(() => {
     const place = waiting.indexOf(turn)
     if (place !== -1) waiting.splice(place, 1)

@@ -4,14 +4,17 @@
  */
 import { Schema } from "effect"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
-import { type Fields, isObject, parseJson } from "../../domain/json/Json.ts"
-import { afterSpace, walkValue } from "../../domain/json/JsonBytes.ts"
+import { type Fields, parseJson } from "../../domain/json/Json.ts"
+import { JsonCursor } from "../../domain/json/JsonBytes.ts"
+import { ITEM_VALUES_MAX } from "../../domain/json/StrictJson.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import type { ClientReceipt } from "../../verify/ClientEvidence.ts"
 import { readAs, refuseUnknown } from "../contract/Bodies.ts"
 import { ApiError, invalid } from "../messages/ApiError.ts"
 import {
+  KEPT_EVENTS_MAX,
   KEPT_NOTE_LENGTH_MAX,
-  KeptEvents,
+  KeptEvent,
   KeptHash,
   KeptSequence,
   keptList,
@@ -92,41 +95,94 @@ const noteOf = (value: unknown): string => {
   return note
 }
 
-/** Values of a body: it is read in one go. */
+/** Values of a body: what is made of them is in memory at once. */
 const VALUES_MAX = 262_144
 
-const parsed = (bytes: Buffer): unknown => {
-  if (walkValue(bytes, afterSpace(bytes, 0), VALUES_MAX).isTooMuch) {
-    const message = `the body: over ${VALUES_MAX} values; send fewer events at once`
-    throw new ApiError({ code: "payload_too_large", message })
+const tooManyValues = (what: string, most: number): ApiError =>
+  new ApiError({
+    code: "payload_too_large",
+    message: `${what}: over ${most} values; send fewer events at once`
+  })
+
+/** Reads the values of a body: no more than one event, or one other member, between two steps. */
+class Reader {
+  readonly cursor: JsonCursor
+  #values = 0
+
+  constructor(bytes: Buffer) {
+    this.cursor = new JsonCursor(bytes)
   }
-  try {
-    return parseJson(bytes.toString("utf8"))
-  } catch {
-    throw new ApiError({ code: "invalid_json", message: "the body is not JSON" })
+
+  /** Throws ApiError, or SyntaxError for what is no JSON. */
+  value(): unknown {
+    const walk = this.cursor.value(ITEM_VALUES_MAX)
+    this.#values += walk.values
+    if (this.#values > VALUES_MAX) throw tooManyValues("the body", VALUES_MAX)
+    if (walk.isTooMuch) throw tooManyValues("an event or other member", ITEM_VALUES_MAX)
+    return parseJson(this.cursor.textOf(walk), walk.isKeyEscaped)
+  }
+
+  /** One more than there may be at most. */
+  *list(): Sliced<ReadonlyArray<unknown>> {
+    const items: Array<unknown> = []
+    for (const _ of this.cursor.elements()) {
+      yield
+      if (items.push(this.value()) > KEPT_EVENTS_MAX) return items
+    }
+    return items
+  }
+
+  *members(): Sliced<ReadonlyMap<string, unknown>> {
+    const members = new Map<string, unknown>()
+    for (const name of this.cursor.members()) {
+      yield
+      const isList = name === "events" && this.cursor.isAtArray
+      const value = isList ? yield* this.list() : this.value()
+      members.set(name, value)
+      if (Array.isArray(value) && value.length > KEPT_EVENTS_MAX) return members
+    }
+    this.cursor.end()
+    return members
   }
 }
 
+function* parsed(bytes: Buffer): Sliced<ReadonlyMap<string, unknown>> {
+  const reader = new Reader(bytes)
+  try {
+    if (reader.cursor.isAtObject) return yield* reader.members()
+    reader.value()
+    reader.cursor.end()
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    throw new ApiError({ code: "invalid_json", message: "the body is not JSON" })
+  }
+  throw invalid("body", "must be an object")
+}
+
 /** What the body holds; throws ApiError. */
-export const clientEvidenceOf = (bytes: Buffer): ClientEvidence => {
-  const body = parsed(bytes)
-  if (!isObject(body)) throw invalid("body", "must be an object")
-  refuseUnknown(Object.keys(body), MEMBERS, "a verification")
-  const given = MEMBERS.filter((name) => body[name] !== undefined && body[name] !== null)
+export function* clientEvidenceOf(bytes: Buffer): Sliced<ClientEvidence> {
+  const body = yield* parsed(bytes)
+  refuseUnknown([...body.keys()], MEMBERS, "a verification")
+  const given = MEMBERS.filter((name) => (body.get(name) ?? null) !== null)
   const [member, second] = given
   if (member === undefined || second !== undefined) {
     throw invalid(second ?? "events", `exactly one of ${MEMBERS.join(", ")} is required`)
   }
+  const value = body.get(member)
   switch (member) {
     case "events":
       // Their number first: no more events are looked at than a request may hold.
-      readAs(keptList(Schema.Unknown, 1), body["events"], "events")
-      readAs(KeptEvents, body)
+      for (const [index, event] of readAs(anyEvents, value, member).entries()) {
+        yield
+        readAs(KeptEvent, event, `${member}[${index}]`)
+      }
       // As they were sent: members that no event has are part of the evidence.
-      return { events: body["events"] as ReadonlyArray<AuditEvent> }
+      return { events: value as ReadonlyArray<AuditEvent> }
     case "receipt":
-      return { receipt: receiptOf(body["receipt"]) }
+      return { receipt: receiptOf(value) }
     case "checkpoint":
-      return { checkpoint: noteOf(body["checkpoint"]) }
+      return { checkpoint: noteOf(value) }
   }
 }
+
+const anyEvents = keptList(Schema.Unknown, 1)

@@ -22,8 +22,9 @@ import { isForged, signedCheckpoints } from "../../verify/SignedCheckpoints.ts"
 import { Verifier, type VerifyReport, type VerifyRequest } from "../../verify/Verifier.ts"
 import { Api } from "../Api.ts"
 import { json } from "../messages/Answer.ts"
-import { invalid, notFound, refusable, unavailable } from "../messages/ApiError.ts"
+import { invalid, notFound, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import { inSlices } from "../messages/InSlices.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { readBody } from "../messages/RequestBody.ts"
 import { readableView } from "../messages/StoreView.ts"
@@ -162,7 +163,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
           const { tenantId } = yield* CurrentPrincipal
           const inLines = yield* wantsLines(request)
           const { bytes } = yield* readBody(request, [JSON_TYPE], limits.bodyBytesMax)
-          const kept = yield* refusable(() => clientEvidenceOf(bytes))
+          const kept = yield* inSlices(() => clientEvidenceOf(bytes))
           if ("checkpoint" in kept) {
             return yield* answerCheckpoint(tenantId, kept.checkpoint, query, inLines)
           }

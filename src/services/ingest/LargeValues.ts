@@ -226,16 +226,32 @@ const withoutMembers: Cut = (object, apart) => {
     : whole(object)
 }
 
-/** The next one where the one before was not enough. */
-const CUTS: ReadonlyArray<Cut> = [
-  byStep({ over: LARGE_VALUE_BYTES, preview: PREVIEW_BYTES }),
-  byStep({ over: LARGE_VALUE_BYTES, preview: 512 }),
-  byStep({ over: LARGE_VALUE_BYTES, preview: 64 }),
+/** The next one where the one before was not enough. All put apart the same texts, or none. */
+const TEXT_CUTS: ReadonlyArray<Cut> = [PREVIEW_BYTES, 512, 64].map((preview) =>
+  byStep({ over: LARGE_VALUE_BYTES, preview })
+)
+const MEMBER_CUTS: ReadonlyArray<Cut> = [
   byStep({ over: LARGE_VALUE_BYTES, preview: PREVIEW_BYTES, isWhole: true }),
   byStep({ over: 2_048, preview: 512, isWhole: true }),
   byStep(SMALLEST),
   withoutMembers
 ]
+
+/** Characters of a member besides its name at least: quotes, colon, comma and a digit. */
+const MEMBER_CHARACTERS_MIN = 5
+
+/** True if the names of its members alone have no room, of `attributes` in it too. */
+const hasTooManyNames = (object: JsonObject, bytesMax: number): boolean => {
+  const { attributes } = object
+  let characters = 0
+  for (const name in isObject(attributes) ? attributes : object) {
+    characters += name.length + MEMBER_CHARACTERS_MIN
+    if (characters > bytesMax) return true
+  }
+  return false
+}
+
+const CUTS: ReadonlyArray<ReadonlyArray<Cut>> = [TEXT_CUTS, ...MEMBER_CUTS.map((cut) => [cut])]
 
 /**
  * The RFC 8785 text of an object without texts of more than 8 KiB, and of at most `bytesMax` bytes:
@@ -248,14 +264,26 @@ export const withoutLargeTexts = (
   apart: ValuesApart,
   write: (object: JsonObject) => string = canonicalize
 ): string | undefined => {
+  if (hasTooManyNames(object, bytesMax)) {
+    const text = write(withoutMembers(object, apart))
+    return isLonger(text, bytesMax) ? undefined : text
+  }
   const whole = write(object)
   if (!isLonger(whole, Math.min(LARGE_VALUE_BYTES, bytesMax))) return whole
-  for (const cut of CUTS) {
-    const tried = apart.copy()
-    const text = write(cut(object, tried))
-    if (isLonger(text, bytesMax)) continue
-    apart.takeOver(tried)
-    return text
+  const isTooLong = isLonger(whole, bytesMax)
+  for (const cuts of CUTS) {
+    for (const cut of cuts) {
+      const tried = apart.copy()
+      const rest = cut(object, tried)
+      if (tried.references === apart.references) {
+        if (isTooLong) break
+        return whole
+      }
+      const text = write(rest)
+      if (isLonger(text, bytesMax)) continue
+      apart.takeOver(tried)
+      return text
+    }
   }
   return undefined
 }
@@ -266,8 +294,10 @@ export const fitted = (
   bytesMax: number,
   apart: ValuesApart
 ): string | undefined => {
-  const whole = canonicalize(object)
-  return isLonger(whole, bytesMax) ? withoutLargeTexts(object, bytesMax, apart) : whole
+  const whole = hasTooManyNames(object, bytesMax) ? undefined : canonicalize(object)
+  return whole === undefined || isLonger(whole, bytesMax)
+    ? withoutLargeTexts(object, bytesMax, apart)
+    : whole
 }
 
 /** The RFC 8785 text of an error: a text that has no room is put apart, an object as `fitted`. */

@@ -63,6 +63,46 @@ const nested = (bytes: number): Buffer => {
   return field(1, Buffer.concat([field(2, span), Buffer.alloc(Math.min(0, bytes))]))
 }
 
+/** An export of spans of so many attributes each. */
+const spansOfAttributes = (spans: number, attributes: number): Buffer => {
+  const [from, to] = [
+    '"startTimeUnixNano":"1763700000000000000"',
+    '"endTimeUnixNano":"1763700001000000000"'
+  ]
+  const list = Array.from(
+    { length: attributes },
+    (_, index) => `{"key":"${index.toString(36)}","value":{}}`
+  )
+  const parts = Array.from({ length: spans }, (_, index) => {
+    const ids = `"traceId":"${"ab".repeat(16)}","spanId":"${String(index + 1).padStart(16, "0")}"`
+    return `{${ids},"name":"n",${from},${to},"attributes":[${list.join(",")}]}`
+  })
+  return Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[${parts.join(",")}]}]}]}`)
+}
+
+const manyKeys = (keys: number): string =>
+  `{${Array.from({ length: keys }, (_, index) => `"${index.toString(36)}":1`).join(",")}}`
+
+/** A kept event with this in its metadata. */
+const keptEvent = (metadata: string): string => {
+  const [time, hash] = ["2026-03-01T09:30:00.000000Z", "0".repeat(64)]
+  const event = {
+    sequence_number: 1,
+    id: "e",
+    timestamp: time,
+    action: "a.b",
+    outcome: "success",
+    tenant_id: "acme",
+    created_at: time,
+    prev_hash: hash,
+    content_hash: hash,
+    hash,
+    actor: { id: "a", type: "user" },
+    resource: { id: "r", type: "t" }
+  }
+  return `${JSON.stringify(event).slice(0, -1)},"metadata":${metadata}}`
+}
+
 /** By name. */
 export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBody>> => {
   const batch = (body: Buffer) => ({ path: "/v1/events/batch", contentType: JSON_TYPE, body })
@@ -131,6 +171,12 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
     commas: batch(filled(bytes, ",")),
     quotes: batch(filled(bytes, '"')),
     "operations without members": operations(filled(bytes, "{},", '{"operations":[', "{}]}")),
+    "an operation of many keys": operations(
+      Buffer.from(
+        '{"operations":[{"op":"execution.start","agent_id":"a","metadata":'
+          + `${manyKeys(65_000)}}]}`
+      )
+    ),
     "OTLP: brackets": traces(filled(bytes, "[")),
     "OTLP: braces": traces(filled(bytes, '{"a":')),
     "OTLP: resources without members": traces(filled(bytes, "{},", '{"resourceSpans":[', "{}]}")),
@@ -170,6 +216,7 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
         "{}]}]}]}]}"
       )
     ),
+    "OTLP: as many attributes as spans may have": traces(spansOfAttributes(24, 19_000)),
     "OTLP: attributes of a resource": traces(
       filled(bytes, "{},", '{"resourceSpans":[{"resource":{"attributes":[', "{}]}}]}")
     ),
@@ -192,7 +239,16 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
     "OTLP: values in values": binary(nested(bytes)),
     "OTLP: zeros": binary(Buffer.alloc(bytes)),
     "kept events without members": kept(events(bytes, "{},")),
-    "kept events of brackets": kept(filled(bytes, "[", '{"events":['))
+    "kept events of brackets": kept(filled(bytes, "[", '{"events":[')),
+    "a kept event of many keys": kept(Buffer.from(`{"events":[${keptEvent(manyKeys(250_000))}]}`)),
+    "kept events of as many keys as one may have": kept(
+      Buffer.from(
+        `{"events":[${Array(4)
+          .fill(keptEvent(manyKeys(65_000)))
+          .join(",")}]}`
+      )
+    ),
+    "a kept receipt of many keys": kept(Buffer.from(`{"receipt":${manyKeys(65_000)}}`))
   }
 }
 

@@ -245,11 +245,11 @@ const shareOf = (
   return new Map([[name, whole.slice(`{"${name}":`.length, -1)]])
 }
 
-const resourceOf = (
+function* resourceOf(
   { resource, schemaUrl }: ResourceSpans,
   limits: SpanLimits,
   leftOut: LeftOut
-): SharedResource => {
+): Sliced<SharedResource> {
   const { attributes, members } = counted(
     resource?.attributes ?? [],
     resource?.droppedAttributesCount ?? 0,
@@ -258,17 +258,18 @@ const resourceOf = (
     leftOut
   )
   const value = orNothing({ ...members, ...text("schema_url", schemaUrl, leftOut) })
+  yield
   const apart = new ValuesApart()
   const texts = shareOf("resource", value, limits.metadataBytesMax * RESOURCE_SHARE, apart)
   return { attributes, texts, apart }
 }
 
-const originOf = (
+function* originOf(
   resource: SharedResource,
   { schemaUrl, scope }: ScopeSpans,
   limits: SpanLimits,
   leftOut: LeftOut
-): Origin => {
+): Sliced<Origin> {
   const { members } = counted(
     scope?.attributes ?? [],
     scope?.droppedAttributesCount ?? 0,
@@ -282,6 +283,7 @@ const originOf = (
     ...members,
     ...text("schema_url", schemaUrl, leftOut)
   })
+  yield
   const apart = resource.apart.copy()
   const texts = shareOf("scope", value, limits.metadataBytesMax * SCOPE_SHARE, apart)
   return { resource, shared: { texts: new Map([...resource.texts, ...texts]), apart } }
@@ -483,6 +485,10 @@ const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): s
   const whole = withoutLargeTexts(metadata, limits.metadataBytesMax, tried, write)
   if (whole !== undefined && tried.references === apart.references) return whole
   const hints = namedHints(hintsOf({ metadata: { attributes } }))
+  if (whole !== undefined && orNothing(hints) === undefined) {
+    apart.takeOver(tried)
+    return whole
+  }
   const named = { ...metadata, ...hints }
   return canonicalWithin(named, limits.metadataBytesMax, "metadata", context, write)
 }
@@ -596,7 +602,7 @@ const readSpan = (span: Span, eventsMax: number, context: Context): Read => {
 }
 
 /** The operation of a span. Throws Unstorable. */
-const prepareSpan = (span: Span, options: PrepareOptions): PreparedSpan => {
+function* prepareSpan(span: Span, options: PrepareOptions): Sliced<PreparedSpan> {
   const { eventsMax, index, introduced, limits, origin, tenantId } = options
   const traceId = idOf(span.traceId, TRACE_ID_BYTES, "trace_id")
   const spanId = idOf(span.spanId, SPAN_ID_BYTES, "span_id")
@@ -604,9 +610,11 @@ const prepareSpan = (span: Span, options: PrepareOptions): PreparedSpan => {
   const context: Context = { tenantId, traceId, spanId, limits, apart, leftOut }
   const times = timesOf(span, leftOut)
   const read = readSpan(span, eventsMax, context)
+  yield
   const { attributes, events, links, name, parent, sent, statusMessage } = read
   const outcome = outcomeOfSpan(span, statusMessage, attributes, events.read, leftOut)
   const metadata = metadataOf(span, origin, read, context)
+  yield
   const introduces = parent === undefined || !introduced.has(traceId)
   const isRoot = parent === undefined
   const operation: RecordOtlpSpan = {
@@ -728,20 +736,13 @@ export const labelsOf = (request: ExportTraceServiceRequest): ((index: number) =
   }
 }
 
-/** The operation, or why there is none. */
-const attempt = <A>(make: () => A): { readonly ok: A } | { readonly reason: string } => {
-  try {
-    return { ok: make() }
-  } catch (error) {
-    if (error instanceof Unstorable) return { reason: error.message }
-    throw error
-  }
-}
-
 /** The largest part of a span that a command can hold: with its first events, if not with all. */
-const prepareFitting = (span: Span, options: Omit<PrepareOptions, "eventsMax">): PreparedSpan => {
+function* prepareFitting(
+  span: Span,
+  options: Omit<PrepareOptions, "eventsMax">
+): Sliced<PreparedSpan> {
   for (let eventsMax = EVENTS_PER_SPAN_MAX; ; eventsMax = Math.floor(eventsMax / 2)) {
-    const prepared = prepareSpan(span, { ...options, eventsMax })
+    const prepared = yield* prepareSpan(span, { ...options, eventsMax })
     if (charactersOf(prepared.operation) <= COMMAND_CHARACTERS_MAX) return prepared
     if (eventsMax === 0)
       throw new Unstorable("too_large", "span: larger than the log takes at once")
@@ -756,28 +757,28 @@ class Prepared {
   readonly leftOut: Array<PreparedSpans["leftOut"][number]> = []
   apart = 0
 
-  add(span: Span, label: string, options: Omit<PrepareOptions, "eventsMax">): void {
-    const result = attempt(() => prepareFitting(span, options))
-    if ("reason" in result) {
-      const message = `${label}: ${result.reason}`
-      this.refused.push({ index: options.index, code: "unstorable_value", message })
-      return
-    }
-    const { apart, leftOut, operation } = result.ok
-    const { referred, truncated } = apart
-    this.commands.add(operation, apart)
-    this.apart += referred
-    options.introduced.add(hexOf(span.traceId))
-    if (truncated > 0) {
-      this.cut.push({ message: cutMessage(label, truncated), values: truncated })
-    }
-    this.addLeftOut(label, leftOut)
-  }
-
   addLeftOut(label: string, parts: ReadonlyArray<LeftOutPart>): void {
     if (parts.length === 0) return
     const reasons = parts.map(({ reason }) => reason)
     this.leftOut.push({ message: leftOutMessage(label, parts), reasons })
+  }
+
+  *add(span: Span, label: string, options: Omit<PrepareOptions, "eventsMax">): Sliced<void> {
+    try {
+      const { apart, leftOut, operation } = yield* prepareFitting(span, options)
+      const { referred, truncated } = apart
+      this.commands.add(operation, apart)
+      this.apart += referred
+      options.introduced.add(hexOf(span.traceId))
+      if (truncated > 0) {
+        this.cut.push({ message: cutMessage(label, truncated), values: truncated })
+      }
+      this.addLeftOut(label, leftOut)
+    } catch (error) {
+      if (!(error instanceof Unstorable)) throw error
+      const message = `${label}: ${error.message}`
+      this.refused.push({ index: options.index, code: "unstorable_value", message })
+    }
   }
 }
 
@@ -807,10 +808,10 @@ function* groupsOf(
   for (const [at, resourceSpans] of request.resourceSpans.entries()) {
     yield
     const leftOut = new LeftOut()
-    const resource = resourceOf(resourceSpans, limits, leftOut)
+    const resource = yield* resourceOf(resourceSpans, limits, leftOut)
     for (const scopeSpans of resourceSpans.scopeSpans) {
       yield
-      const origin = originOf(resource, scopeSpans, limits, leftOut)
+      const origin = yield* originOf(resource, scopeSpans, limits, leftOut)
       const { spans } = scopeSpans
       groups.push({ origin, spans })
       for (const span of spans) characters += leastCharacters(origin, span)
@@ -822,7 +823,7 @@ function* groupsOf(
 }
 
 /**
- * Prepare every span of an export, one a step. `tooLarge` says what to send less of, and then nothing of the
+ * Prepare every span of an export, a part of one in a step. `tooLarge` says what to send less of, and then nothing of the
  * export may be stored; everything else that is wrong is wrong with single spans.
  */
 export function* prepareSpans(
@@ -841,7 +842,7 @@ export function* prepareSpans(
     for (const span of ofGroup) {
       yield
       const options = { index, origin, tenantId, limits, introduced }
-      prepared.add(span, labelOf(span, index), options)
+      yield* prepared.add(span, labelOf(span, index), options)
       if (prepared.commands.characters > REQUEST_CHARACTERS_MAX) return requestTooLarge
       index += 1
     }

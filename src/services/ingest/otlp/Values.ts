@@ -59,20 +59,25 @@ export class LeftOut {
   }
 }
 
-/** The text, unless it holds what no answer could show. */
-export const textOf = (text: string, path: string): string => {
+const textAt = (text: string, path: Path): string => {
   if (text.includes("\u0000"))
-    throw new Unstorable("character", `${path}: holds U+0000; send it without`)
+    throw new Unstorable("character", `${path()}: holds U+0000; send it without`)
   if (!text.isWellFormed())
-    throw new Unstorable("character", `${path}: holds an unpaired surrogate`)
+    throw new Unstorable("character", `${path()}: holds an unpaired surrogate`)
   return text
 }
 
-const checkLevel = (level: number, path: string): void => {
+/** The text, unless it holds what no answer could show. */
+export const textOf = (text: string, path: string): string => textAt(text, () => path)
+
+/** Where a value is: written only for what is left out, since most values are not. */
+type Path = () => string
+
+const checkLevel = (level: number, path: Path): void => {
   if (level > NESTING_MAX) {
     throw new Unstorable(
       "nesting",
-      `${path}: nested more than ${NESTING_MAX} levels deep; send it flatter`
+      `${path()}: nested more than ${NESTING_MAX} levels deep; send it flatter`
     )
   }
 }
@@ -88,7 +93,7 @@ const integerOf = (value: bigint): JsonValue => {
 const jsonOf = (
   any: AnyValue | undefined,
   level: number,
-  path: string,
+  path: Path,
   leftOut: LeftOut
 ): JsonValue => {
   const value = any?.value
@@ -96,7 +101,7 @@ const jsonOf = (
     case undefined:
       return null
     case "stringValue":
-      return textOf(value.value, path)
+      return textAt(value.value, path)
     case "boolValue":
       return value.value
     case "intValue":
@@ -108,14 +113,38 @@ const jsonOf = (
     case "arrayValue":
       checkLevel(level, path)
       return value.value.values.map((element, index) =>
-        jsonOf(element, level + 1, `${path}[${index}]`, leftOut)
+        jsonOf(element, level + 1, () => `${path()}[${index}]`, leftOut)
       )
     case "kvlistValue":
-      return attributesOf(value.value.values, level, path, leftOut)
+      return objectOf(value.value.values, level, path, leftOut)
     case "stringValueStrindex":
       // An index into a table that only profiles have: by OTLP, an empty value.
       return null
   }
+}
+
+const objectOf = (
+  pairs: ReadonlyArray<KeyValue>,
+  level: number,
+  path: Path,
+  leftOut: LeftOut
+): JsonObject => {
+  checkLevel(level, path)
+  const entries = new Map<string, JsonValue>()
+  for (const { key, value } of pairs) {
+    const at = () => `${path()}[${excerpt(key)}]`
+    leftOut.unless(() => {
+      if (entries.has(key)) {
+        throw new Unstorable(
+          "repeated_key",
+          `${at()}: this key is given more than once; send it once`
+        )
+      }
+      entries.set(textAt(key, at), jsonOf(value, level + 1, at, leftOut))
+    })
+  }
+  // Unlike an assignment this makes a member of every key, `__proto__` included.
+  return Object.fromEntries(entries)
 }
 
 /**
@@ -129,21 +158,4 @@ export const attributesOf = (
   level: number,
   path: string,
   leftOut: LeftOut
-): JsonObject => {
-  checkLevel(level, path)
-  const entries = new Map<string, JsonValue>()
-  for (const { key, value } of pairs) {
-    const at = `${path}[${excerpt(key)}]`
-    leftOut.unless(() => {
-      if (entries.has(key)) {
-        throw new Unstorable(
-          "repeated_key",
-          `${at}: this key is given more than once; send it once`
-        )
-      }
-      entries.set(textOf(key, at), jsonOf(value, level + 1, at, leftOut))
-    })
-  }
-  // Unlike an assignment this makes a member of every key, `__proto__` included.
-  return Object.fromEntries(entries)
-}
+): JsonObject => objectOf(pairs, level, () => path, leftOut)
