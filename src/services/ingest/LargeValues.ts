@@ -220,10 +220,9 @@ const SMALLEST: Step = { over: 256, preview: 0, isWhole: true }
 /** So many members that not even their values alone can go: `attributes` as a whole, or all of it. */
 const withoutMembers: Cut = (object, apart) => {
   const whole = (value: JsonObject) => reference(canonicalize(value), 0, apart, true)
+  if (!isObject(object["attributes"])) return whole(object)
   const { attributes, ...rest } = object
-  return isObject(attributes)
-    ? { ...byStep(SMALLEST)(rest, apart), attributes: whole(attributes as JsonObject) }
-    : whole(object)
+  return { ...byStep(SMALLEST)(rest, apart), attributes: whole(attributes as JsonObject) }
 }
 
 /** The next one where the one before was not enough. All put apart the same texts, or none. */

@@ -174,7 +174,7 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
     "an operation of many keys": operations(
       Buffer.from(
         '{"operations":[{"op":"execution.start","agent_id":"a","metadata":'
-          + `${manyKeys(65_000)}}]}`
+          + `${manyKeys(40_000)}}]}`
       )
     ),
     "OTLP: brackets": traces(filled(bytes, "[")),
