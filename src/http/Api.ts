@@ -46,7 +46,7 @@ not.
 A query parameter that a route doesn't know, or that is repeated or empty, is refused with 400 on
 every route; the message proposes the name that was probably meant. So is a field that a body
 doesn't have, but for the items of \`/v1/events\` and \`/v1/events/batch\`: those are stored without
-it, and the answer says so in \`warnings\`; what is beside \`events\` is ignored.
+it, and the answer says so in \`warnings\`. OTLP's own rules hold for exports of OpenTelemetry.
 
 Every route that takes a key may answer 400 (the request can't be read), 401, 429 (too many wrong
 keys from one address, or a quota), and 503. What an object names here is what is known today: more

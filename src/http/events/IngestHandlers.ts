@@ -29,6 +29,7 @@ import {
 } from "../../services/ingest/Ingest.ts"
 import { RecentEvents } from "../../services/ingest/RecentEvents.ts"
 import { Api } from "../Api.ts"
+import { refuseUnknown } from "../contract/Bodies.ts"
 import { type AnswerOptions, createdAt, json, jsonText } from "../messages/Answer.ts"
 import {
   ApiError,
@@ -60,6 +61,7 @@ function* batchItems({ bytes, mediaType }: ReceivedBody): Sliced<ReadonlyArray<S
     ? parseStrictLines(bytes, BATCH_ITEMS_MAX)
     : parseStrictBatch(bytes, "events", BATCH_ITEMS_MAX)
   if ("problem" in batch) throw unreadable(batch.problem)
+  refuseUnknown(batch.beside, ["events"], "a batch")
   return batch.items
 }
 

@@ -18,6 +18,7 @@ import { JsonReader, JsonSyntaxError, parseJson, parseJsonWith } from "../../../
 import { JsonCursor, NotJson, type ValueWalk } from "../../../domain/json/JsonBytes.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { ExportTraceServiceRequestSchema } from "./gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import { excerpt } from "./Values.ts"
 
 /**
  * Messages in one request, every attribute counting as two: a message may take two bytes on the
@@ -69,6 +70,13 @@ class TooDeep extends Error {}
 class KeyTwice extends Error {
   override readonly message = "a key is given more than once in its object; send it once"
 }
+/** What may be in a member that nobody reads is not lost in silence. */
+class Unread extends Error {
+  constructor(name: string, list: string) {
+    super(`${excerpt(name)}: this member is not read, and ${list} is not there; send ${list}`)
+  }
+}
+
 /** Counts messages, and refuses more than fit in memory. */
 class Census {
   #messages = 0
@@ -204,16 +212,49 @@ const outOfBounds = (error: unknown): Undecodable | undefined => {
 
 type ListField = DescField & { readonly message: DescMessage }
 
-const splits = new Map<DescMessage, ListField | undefined>()
+/** A message of which a list is read element by element. */
+interface Split {
+  readonly list: ListField
+  /** Numbers of the list, today's and the one that it had. */
+  readonly numbers: ReadonlySet<number>
+  /** Fields by today's names and those that they had. */
+  readonly byName: ReadonlyMap<string, DescField>
+}
+
+/**
+ * What scopes were called before OTLP 0.15, with the same fields: lists of them had a number of their
+ * own, and were `instrumentationLibrarySpans` and the like.
+ */
+const OLD_LISTS_NUMBER = 1_000
+const oldNameOf = (name: string, word: string): string => name.replace(/^scope(?=[A-Z_]|$)/, word)
+
+const splitBy = (type: DescMessage): Split | undefined => {
+  const isList = (field: DescField): field is ListField =>
+    field.fieldKind === "list" && field.message !== undefined
+  const list = type.fields.find(isList)
+  if (list === undefined) return undefined
+  const isOfScopes = list.name.startsWith("scope_")
+  const names = type.fields.flatMap((field) =>
+    [
+      field.jsonName,
+      field.name,
+      oldNameOf(field.jsonName, "instrumentationLibrary"),
+      oldNameOf(field.name, "instrumentation_library")
+    ].map((name) => [name, field] as const)
+  )
+  return {
+    list,
+    numbers: new Set(isOfScopes ? [list.number, OLD_LISTS_NUMBER] : [list.number]),
+    byName: new Map(names)
+  }
+}
+
+const splits = new Map<DescMessage, Split | undefined>()
 
 /** The list that is read element by element, of a message at this level. */
-const splitOf = (type: DescMessage, level: number): ListField | undefined => {
+const splitOf = (type: DescMessage, level: number): Split | undefined => {
   if (level >= SPLIT_LEVELS) return undefined
-  if (!splits.has(type)) {
-    const isList = (field: DescField): field is ListField =>
-      field.fieldKind === "list" && field.message !== undefined
-    splits.set(type, type.fields.find(isList))
-  }
+  if (!splits.has(type)) splits.set(type, splitBy(type))
   return splits.get(type)
 }
 
@@ -232,8 +273,8 @@ function* readBinary<Type extends DescMessage>(
 ): Sliced<MessageShape<Type>> {
   const start = reader.pos
   const piece = new Piece(census)
-  const list = splitOf(type, level)
-  if (list === undefined) {
+  const split = splitOf(type, level)
+  if (split === undefined) {
     yield
     census.addPart()
     survey(reader, end, type, piece, level)
@@ -244,16 +285,18 @@ function* readBinary<Type extends DescMessage>(
   piece.add(level)
   const elements: Array<unknown> = []
   const rest: Array<Uint8Array> = []
+  const { list, numbers } = split
   const { messages } = largeFieldsOf(type)
   while (reader.pos < end) {
     const from = reader.pos
     const [number, wireType] = reader.tag()
-    const message = wireType === WireType.LengthDelimited ? messages.get(number) : undefined
-    if (message !== undefined && number === list.number) {
+    const isLong = wireType === WireType.LengthDelimited
+    if (isLong && numbers.has(number)) {
       const stop = endOf(reader, end)
-      elements.push(yield* readBinary(reader, bytes, stop, message, census, level + 1))
+      elements.push(yield* readBinary(reader, bytes, stop, list.message, census, level + 1))
       continue
     }
+    const message = isLong ? messages.get(number) : undefined
     piece.addField()
     if (message === undefined) reader.skip(wireType, number)
     else survey(reader, endOf(reader, end), message, piece, level + 1)
@@ -266,7 +309,7 @@ function* readBinary<Type extends DescMessage>(
 
 const binaryOptions = { readUnknownFields: false, recursionLimit: 2 * MESSAGE_LEVELS_MAX }
 
-/** Read `application/x-protobuf`. Unknown fields are ignored. */
+/** Read `application/x-protobuf`. Unknown fields are ignored, as protobuf says. */
 function* fromProtobuf<Type extends DescMessage>(
   type: Type,
   bytes: Uint8Array
@@ -451,20 +494,27 @@ function* readJson<Type extends DescMessage>(
   level: number
 ): Sliced<MessageShape<Type>> {
   const piece = new Piece(census)
-  const list = splitOf(type, level)
+  const split = splitOf(type, level)
   yield
   census.addPart()
-  if (list === undefined || !cursor.isAtObject) {
+  if (split === undefined || !cursor.isAtObject) {
     const walk = wholeValue(cursor)
     return yield* readText(type, cursor.textOf(walk), walk, piece, () => checkSyntax(cursor, walk))
   }
   const walks: Array<ValueWalk> = []
   const rest: Array<string> = []
-  let elements: Array<unknown> | undefined
+  const { byName, list } = split
+  const elements: Array<unknown> = []
+  const lists = new Set<string>()
+  let unread: string | undefined
+  let hasList = false
   for (const key of cursor.members()) {
-    if (cursor.isAtArray && (key === list.jsonName || key === list.name)) {
-      if (elements !== undefined) throw new KeyTwice()
-      elements = []
+    const field = byName.get(key)
+    if (field === undefined) unread ??= key
+    if (field === list) hasList = true
+    if (cursor.isAtArray && field === list) {
+      if (lists.has(key)) throw new KeyTwice()
+      lists.add(key)
       for (const _ of cursor.elements()) {
         elements.push(yield* readJson(cursor, list.message, census, level + 1))
       }
@@ -472,7 +522,7 @@ function* readJson<Type extends DescMessage>(
       const walk = wholeValue(cursor)
       if (walks.push(walk) > MEMBERS_MAX) throw tooManyMembers()
       piece.addField()
-      rest.push(`${JSON.stringify(key)}:${cursor.textOf(walk)}`)
+      rest.push(`${JSON.stringify(field?.jsonName ?? key)}:${cursor.textOf(walk)}`)
     }
   }
   const sum = (of: (walk: ValueWalk) => number) => walks.reduce((all, walk) => all + of(walk), 0)
@@ -484,13 +534,14 @@ function* readJson<Type extends DescMessage>(
   const read = yield* readText(type, `{${rest.join(",")}}`, outer, piece, () => {
     for (const walk of walks) checkSyntax(cursor, walk)
   })
-  if (elements !== undefined) setList(read, list, elements)
+  if (unread !== undefined && !hasList) throw new Unread(unread, list.jsonName)
+  if (lists.size > 0) setList(read, list, elements)
   return read
 }
 
 /**
  * Read `application/json`, the JSON mapping of protobuf with OTLP's deviations: ids in hex, unknown
- * fields ignored. Enums may be numbers, as OTLP has them, or names; 64-bit integers strings or
+ * fields ignored, but not in the place of the resources, scopes or spans. Enums may be numbers, as OTLP has them, or names; 64-bit integers strings or
  * numbers, and neither is rounded. A key that is given twice is refused.
  */
 function* fromText<Type extends DescMessage>(type: Type, bytes: Buffer): Sliced<Decoded<Type>> {
@@ -503,6 +554,7 @@ function* fromText<Type extends DescMessage>(type: Type, bytes: Buffer): Sliced<
   } catch (error) {
     if (error instanceof NotJson) return refuse("invalid_json", `not valid JSON: ${error.message}`)
     if (error instanceof KeyTwice) return refuse("invalid_json", error.message)
+    if (error instanceof Unread) return refuse("invalid_request", error.message)
     // As above: the library's errors are of no class of their own.
     return (
       outOfBounds(error)

@@ -36,7 +36,8 @@ export class Unstorable extends Error {
 /** Something that is left out of what is stored; the message begins with its path. */
 export type LeftOutPart = Pick<Unstorable, "message" | "reason">
 
-const excerpt = (key: string): string =>
+/** A key as a message repeats it. */
+export const excerpt = (key: string): string =>
   JSON.stringify(key.length > EXCERPT_LENGTH ? `${key.slice(0, EXCERPT_LENGTH)}…` : key)
 
 /** What could not be stored, and is left out of what is. */

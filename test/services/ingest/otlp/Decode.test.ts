@@ -1,5 +1,6 @@
 /** Both encodings of OTLP/HTTP: what they take, what they keep exact, what they refuse whole. */
 
+import { toBinary } from "@bufbuild/protobuf"
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
 import { assert, describe, it } from "vitest"
 import { finish } from "../../../../src/domain/Slices.ts"
@@ -9,6 +10,7 @@ import {
   decodeProtobuf,
   MESSAGES_MAX
 } from "../../../../src/services/ingest/otlp/Decode.ts"
+import { ScopeSpansSchema } from "../../../../src/services/ingest/otlp/gen/opentelemetry/proto/trace/v1/trace_pb.js"
 import {
   attribute,
   exportOf,
@@ -86,6 +88,33 @@ describe("OTLP in JSON", () => {
     assert.strictEqual(first({ ...body, more: true }).name, "chat")
   })
 
+  it("reads scopes by the names that they had before OTLP 0.15, too", () => {
+    const names = [
+      ["instrumentationLibrarySpans", "instrumentationLibrary"],
+      ["instrumentation_library_spans", "instrumentation_library"]
+    ] as const
+    const today = exportOf([span()])
+    for (const [list, scope] of names) {
+      const old = JSON.stringify(today).replace("scopeSpans", list).replace("scope", scope)
+      assert.deepStrictEqual(fromJsonText(old), fromJsonText(today))
+    }
+    const [{ scopeSpans }] = today["resourceSpans"]
+    const both = { resourceSpans: [{ scopeSpans, instrumentationLibrarySpans: scopeSpans }] }
+    assert.lengthOf(fromJsonText(both).resourceSpans[0]!.scopeSpans, 2)
+  })
+
+  it.each([
+    ["spans", { spans: [span()] }, "resourceSpans"],
+    ["resourceSpan", { resourceSpan: exportOf([span()])["resourceSpans"] }, "resourceSpans"],
+    ["librarySpans", { resourceSpans: [{ librarySpans: [] }] }, "scopeSpans"],
+    ["span", { resourceSpans: [{ scopeSpans: [{ scope: {}, span: [span()] }] }] }, "spans"]
+  ])("refuses %s in the place of what it reads", (name, body, list) => {
+    assert.deepStrictEqual(problem(json(JSON.stringify(body))), {
+      code: "invalid_request",
+      message: `"${name}": this member is not read, and ${list} is not there; send ${list}`
+    })
+  })
+
   it("takes nothing at all for an export of nothing", () => {
     assert.deepStrictEqual(fromJsonText("{}").resourceSpans, [])
     assert.deepStrictEqual(fromJsonText('{"resourceSpans":null}').resourceSpans, [])
@@ -142,6 +171,14 @@ describe("OTLP in protobuf", () => {
     const extra = new BinaryWriter().tag(99, WireType.Varint).uint32(7).finish()
     const decoded = finish(decodeProtobuf(Buffer.concat([toProtobuf(exportOf([span()])), extra])))
     assert.deepStrictEqual(decoded, { request: fromJsonText(exportOf([span()])) })
+  })
+
+  it("reads scopes by the number that their list had before OTLP 0.15, too", () => {
+    const { scopeSpans } = fromJsonText(exportOf([span()])).resourceSpans[0]!
+    const old = wrapped(1, wrapped(1_000, toBinary(ScopeSpansSchema, scopeSpans[0]!)))
+    const decoded = finish(decodeProtobuf(old))
+    assert("request" in decoded)
+    assert.deepStrictEqual(decoded.request.resourceSpans[0]!.scopeSpans, scopeSpans)
   })
 
   it("takes no bytes for an export of nothing", () => {
