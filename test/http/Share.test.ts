@@ -238,6 +238,40 @@ describe("a share link", () => {
     ])
   })
 
+  it("of a key that has left the configuration is not active, and gives way to a new one", async () => {
+    const full = new World()
+    const link = (n: number): ShareLink => ({
+      id: `lnk_${n}`,
+      tenant_id: "acme",
+      filter: { metadata: [] },
+      hash: String(n).padStart(64, "0"),
+      created_by: n < 2 ? "key_that_left" : "key_read",
+      created_at: currentTime(),
+      expires_at: "2261-01-01T00:00:00.000000Z",
+      uses: 0
+    })
+    full.state.registry.take(
+      Array.from({ length: 1_000 }, (_, n) => ({ kind: "link" as const, link: link(n) }))
+    )
+    const other = await startExports(full, new ExportWorld())
+    const listed = async () => {
+      const { body } = await other.call(LINKS, { key: READ_KEY })
+      return body.links.filter(({ ended }: any) => ended === undefined).length
+    }
+    assert.strictEqual(await listed(), 998)
+    assert.strictEqual(
+      (await other.call(`${LINKS}/lnk_0`, { key: READ_KEY })).body.ended,
+      "revoked"
+    )
+    const statuses = []
+    for (let n = 0; n < 3; n++) {
+      statuses.push((await other.call(LINKS, { key: READ_KEY, json: {} })).status)
+    }
+    assert.deepStrictEqual(statuses, [201, 201, 429])
+    assert.strictEqual(await listed(), 1_000)
+    await other.stop()
+  })
+
   it("is not made beyond a number of usable ones", async () => {
     const full = new World()
     const link = (n: number): ShareLink => ({

@@ -15,8 +15,10 @@ interface CreateOptions extends Options, FilterOptions {
   readonly maxUses?: number
 }
 
-const stateOf = ({ expires_at, revoked_at }: ShareLink): string =>
-  revoked_at === undefined ? `until ${minute(expires_at)}` : `revoked ${minute(revoked_at)}`
+const stateOf = ({ ended, expires_at, revoked_at }: ShareLink): string => {
+  if (revoked_at !== undefined) return `revoked ${minute(revoked_at)}`
+  return ended === "revoked" ? "ended with its key" : `until ${minute(expires_at)}`
+}
 
 const COLUMNS: ReadonlyArray<Column<ShareLink>> = [
   { title: "ID", text: ({ id }) => id },

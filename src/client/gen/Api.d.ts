@@ -2477,6 +2477,11 @@ export interface components {
              * @example 2026-01-31T12:00:00.123456Z
              */
             readonly revoked_at?: string;
+            /**
+             * @description How it ended; absent while it can be used. `revoked` without `revoked_at`: with its key, which is valid no more.
+             * @enum {string}
+             */
+            readonly ended?: "revoked" | "expired" | "used_up";
         };
         /**
          * @example {
@@ -2575,6 +2580,11 @@ export interface components {
              * @example 2026-01-31T12:00:00.123456Z
              */
             readonly revoked_at?: string;
+            /**
+             * @description How it ended; absent while it can be used. `revoked` without `revoked_at`: with its key, which is valid no more.
+             * @enum {string}
+             */
+            readonly ended?: "revoked" | "expired" | "used_up";
             /** @description `shr_` and 256 random bits; shown here only. */
             readonly token: string;
             /** @description Where the token fetches the document. */

@@ -104,7 +104,7 @@ const usedLink = (link: ShareLink, usedAt: string): ShareLink => {
 }
 
 /** How many of a tenant's links can be used at this time. */
-export const usableLinks = (
+const usableLinks = (
   registry: Pick<RegistryReader, "linksOf">,
   tenantId: string,
   now: string

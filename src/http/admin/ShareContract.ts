@@ -4,7 +4,13 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { ENDED_LINK_KEPT_DAYS, ENDED_LINKS_MAX, LINKS_MAX } from "../../domain/registry/Registry.ts"
+import {
+  ENDED_LINK_KEPT_DAYS,
+  ENDED_LINKS_MAX,
+  LINKS_MAX,
+  type LinkEnd,
+  linkEnds
+} from "../../domain/registry/Registry.ts"
 import { integerInput, optionalInput } from "../contract/Bodies.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { label, pageFields, Timestamp } from "../contract/ContractSchemas.ts"
@@ -32,6 +38,8 @@ export const coverFields = {
   uses: Schema.Int
 }
 
+const ends = Object.keys(linkEnds) as ReadonlyArray<LinkEnd>
+
 const linkFields = {
   id: Schema.String.annotate({ description: "Names the link; not its token." }),
   ...coverFields,
@@ -39,7 +47,12 @@ const linkFields = {
   last_used_at: Schema.optionalKey(Timestamp).annotateKey({
     description: "When it was used last; absent if it was not, or not since this is kept."
   }),
-  revoked_at: Schema.optionalKey(Timestamp)
+  revoked_at: Schema.optionalKey(Timestamp),
+  ended: Schema.optionalKey(Schema.Literals(ends)).annotateKey({
+    description:
+      "How it ended; absent while it can be used. `revoked` without `revoked_at`: with its key, which "
+      + "is valid no more."
+  })
 }
 
 export const exampleCover = {

@@ -38,11 +38,6 @@ const inputOf = (bytes: Buffer) => {
   }
 }
 
-const shown = (link: ShareLink) => {
-  const { created_by, id, last_used_at, revoked_at } = link
-  return { id, ...coverOf(link), created_by, ...defined({ last_used_at, revoked_at }) }
-}
-
 /** Where the links are made, listed and found. */
 const SHARE_LINKS_PATH = "/v1/share/links"
 
@@ -58,6 +53,12 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
     const { hasConsole, publicUrl } = yield* ApiSettings
     const { url: ownUrl } = yield* HttpListener
     const links = yield* ShareLinks
+
+    const shown = (link: ShareLink) => {
+      const { created_by, id, last_used_at, revoked_at } = link
+      const ended = links.endOf(link)
+      return { id, ...coverOf(link), created_by, ...defined({ last_used_at, revoked_at, ended }) }
+    }
 
     return handlers
       .handleRaw(

@@ -8,13 +8,7 @@ import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import { defined } from "../../domain/Defined.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { newShareToken, sha256Hex, uuidv7 } from "../../domain/Identifiers.ts"
-import {
-  LINKS_MAX,
-  type LinkEnd,
-  linkEnd,
-  linkEnds,
-  usableLinks
-} from "../../domain/registry/Registry.ts"
+import { LINKS_MAX, type LinkEnd, linkEnd, linkEnds } from "../../domain/registry/Registry.ts"
 import type { ShareLink } from "../../domain/registry/RegistryEntry.ts"
 import { currentTime, formatMicros, microsOf } from "../../domain/Timestamp.ts"
 import { sameHash } from "./Administration.ts"
@@ -54,6 +48,8 @@ export class ShareLinks extends Context.Service<
     /** Newest first; the expired and revoked ones too, until they are purged. */
     list(tenantId: string): Effect.Effect<ReadonlyArray<ShareLink>>
     get(tenantId: string, id: string): Effect.Effect<ShareLink | undefined>
+    /** How a link has ended, by itself or with its key; undefined while it can be used. */
+    endOf(link: ShareLink): LinkEnd | undefined
     revoke(tenantId: string, id: string, keyId: string): Effect.Effect<void, SystemActFailure>
     /** The link of a token, if it can be used now. Uses nothing up. */
     find(token: string): Effect.Effect<ShareLink, LinkUnusable>
@@ -66,13 +62,14 @@ const unknown = new LinkUnusable({
   message: "the share link is unknown, expired, revoked or used up"
 })
 
-/**
- * Why a link that is known can't be used now; undefined if it can. Whatever has ended the key that made
- * it has revoked it.
- */
+/** Whatever has ended the key that made a link has revoked it. */
+const endOf = (keys: Keys["Service"], link: ShareLink): LinkEnd | undefined =>
+  linkEnd(link, currentTime())
+  ?? (keys.known(link.created_by) === undefined ? "revoked" : undefined)
+
+/** Why a link that is known can't be used now; undefined if it can. */
 const unusable = (keys: Keys["Service"], link: ShareLink): LinkUnusable | undefined => {
-  const isOfKey = keys.known(link.created_by) !== undefined
-  const end = isOfKey ? linkEnd(link, currentTime()) : "revoked"
+  const end = endOf(keys, link)
   return end === undefined
     ? undefined
     : new LinkUnusable({ message: `the share link can't be used: ${linkEnds[end]}`, end })
@@ -94,13 +91,36 @@ const make = Effect.gen(function* () {
   const auditLog = yield* SystemAuditLog
   const own = (tenantId: string): ReadonlyArray<ShareLink> => [...view.registry().linksOf(tenantId)]
 
+  const revoke: ShareLinks["Service"]["revoke"] = (tenantId, id, keyId) =>
+    auditLog.record(
+      { op: "revoke_link", tenant_id: tenantId, link_id: id, revoked_at: currentTime() },
+      {
+        actor: keyId,
+        action: "share_link.revoked",
+        resource: { type: "share_link", id },
+        metadata: { tenant_id: tenantId }
+      }
+    )
+
+  /**
+   * The sequencer counts the links of keys that have left the configuration, which it does not know
+   * of: one of them is revoked where it takes the last place.
+   */
+  const makeRoom = Effect.fnUntraced(function* (tenantId: string, keyId: string) {
+    const now = currentTime()
+    const counted = own(tenantId).filter((link) => linkEnd(link, now) === undefined)
+    if (counted.length < LINKS_MAX) return
+    const ended = counted.find((link) => endOf(keys, link) !== undefined)
+    if (ended === undefined) return yield* new TooManyLinks({ limit: LINKS_MAX })
+    // Refused if it was revoked meanwhile.
+    yield* Effect.catchTag(revoke(tenantId, ended.id, keyId), "AdminRefused", () => Effect.void)
+  })
+
   return ShareLinks.of({
     create: ({ expiresInSeconds, filter, keyId, label, maxUses, tenantId }) =>
       Effect.suspend((): Effect.Effect<CreatedLink, TooManyLinks | SystemActFailure> => {
         const token = newShareToken()
         const created_at = currentTime()
-        if (usableLinks(view.registry(), tenantId, created_at) >= LINKS_MAX)
-          return Effect.fail(new TooManyLinks({ limit: LINKS_MAX }))
         const key = keys.known(keyId)
         const link: ShareLink = {
           id: `lnk_${uuidv7()}`,
@@ -114,37 +134,28 @@ const make = Effect.gen(function* () {
           ...defined({ max_uses: maxUses }),
           uses: 0
         }
-        return auditLog
-          .record(
-            { op: "create_link", link },
-            {
-              actor: keyId,
-              action: "share_link.created",
-              resource: { type: "share_link", id: link.id },
-              metadata: {
-                tenant_id: tenantId,
-                expires_at: link.expires_at,
-                ...defined({ max_uses: maxUses, label })
-              }
+        const made = auditLog.record(
+          { op: "create_link", link },
+          {
+            actor: keyId,
+            action: "share_link.created",
+            resource: { type: "share_link", id: link.id },
+            metadata: {
+              tenant_id: tenantId,
+              expires_at: link.expires_at,
+              ...defined({ max_uses: maxUses, label })
             }
-          )
-          .pipe(Effect.as({ link, token }))
+          }
+        )
+        return Effect.as(Effect.andThen(makeRoom(tenantId, keyId), made), { link, token })
       }),
     list: (tenantId) =>
       Effect.sync(() =>
         [...own(tenantId)].sort((left, right) => (left.created_at < right.created_at ? 1 : -1))
       ),
     get: (tenantId, id) => Effect.sync(() => own(tenantId).find((link) => link.id === id)),
-    revoke: (tenantId, id, keyId) =>
-      auditLog.record(
-        { op: "revoke_link", tenant_id: tenantId, link_id: id, revoked_at: currentTime() },
-        {
-          actor: keyId,
-          action: "share_link.revoked",
-          resource: { type: "share_link", id },
-          metadata: { tenant_id: tenantId }
-        }
-      ),
+    endOf: (link) => endOf(keys, link),
+    revoke,
     find: (token) =>
       Effect.suspend(() => {
         const hashes = [sha256Hex(token), hashOfAdmins(token, keys.known(ADMIN_KEY_ID))]

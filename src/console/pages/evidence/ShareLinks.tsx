@@ -15,10 +15,11 @@ import {
   Time
 } from "../../parts/Basics.tsx"
 import { count, counted } from "../../parts/Format.ts"
-import { endOf, type LinkState, linkStateOf } from "../../parts/LinkState.ts"
+import { endOf, type LinkState, linkStateOf, mayRevoke } from "../../parts/LinkState.ts"
 import type { Tone } from "../../parts/Mark.tsx"
 import { filterWords, periodWords } from "../../parts/ScopeWords.ts"
 import type { Scope as Covered } from "../../state/EvidenceView.ts"
+import { signedIn } from "../../state/Session.ts"
 import { NewShareLink } from "./NewShareLink.tsx"
 import { nameOf, RevokeLink } from "./RevokeLink.tsx"
 import type { Survey } from "./UseSurvey.ts"
@@ -46,6 +47,11 @@ const Scope = ({ link }: { readonly link: ShareLink }) => (
 const usesText = ({ max_uses, uses }: ShareLink): string =>
   max_uses === undefined ? count(uses) : `${count(uses)} of ${count(max_uses)}`
 
+const isRevocable = (link: ShareLink): boolean => {
+  const { value } = signedIn
+  return value.is === "in" && mayRevoke(link, value.session)
+}
+
 const Row = ({
   link,
   revoke
@@ -54,6 +60,7 @@ const Row = ({
   readonly revoke: (() => void) | undefined
 }) => {
   const state = linkStateOf(link, Date.now())
+  const end = endOf(link, state)
   return (
     <tr>
       <td>
@@ -65,9 +72,7 @@ const Row = ({
       </td>
       <td class="number">{usesText(link)}</td>
       <td>{link.last_used_at === undefined ? "–" : <Ago at={link.last_used_at} />}</td>
-      <td>
-        <Time at={endOf(link, state)} />
-      </td>
+      <td>{end === undefined ? "with its key" : <Time at={end} />}</td>
       <td>
         <Time at={link.created_at} />
         <div class="faint">
@@ -76,14 +81,16 @@ const Row = ({
       </td>
       {revoke === undefined ? undefined : (
         <td>
-          <button
-            type="button"
-            class="quiet"
-            aria-label={`Revoke ${nameOf(link)}`}
-            onClick={revoke}
-          >
-            Revoke
-          </button>
+          {isRevocable(link) ? (
+            <button
+              type="button"
+              class="quiet"
+              aria-label={`Revoke ${nameOf(link)}`}
+              onClick={revoke}
+            >
+              Revoke
+            </button>
+          ) : undefined}
         </td>
       )}
     </tr>
