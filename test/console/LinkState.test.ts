@@ -1,7 +1,7 @@
-/** How share links stand, and who may revoke them, as the console shows it. */
-import { assert, describe, it } from "vitest"
+/** How share links stand, as the console shows it. */
+import { assert, it } from "vitest"
 import type { ShareLink } from "../../src/client/gen/Api.d.ts"
-import { endOf, linkStateOf, mayRevoke } from "../../src/console/parts/LinkState.ts"
+import { endOf, linkStateOf } from "../../src/console/parts/LinkState.ts"
 
 const NOW = Date.parse("2026-03-01T00:00:00Z")
 const link: ShareLink = {
@@ -15,22 +15,12 @@ const link: ShareLink = {
   uses: 0
 }
 
-describe("a share link", () => {
-  it("stands as the service says, and as its end, uses and the time do", () => {
-    const ended = { ...link, ended: "revoked" } as const
-    assert.strictEqual(linkStateOf(link, NOW), "usable")
-    assert.strictEqual(linkStateOf(link, Date.parse(link.expires_at)), "expired")
-    assert.strictEqual(linkStateOf({ ...link, max_uses: 1, uses: 1 }, NOW), "used up")
-    assert.strictEqual(linkStateOf(ended, NOW), "revoked")
-    assert.strictEqual(endOf(link, "usable"), link.expires_at)
-    assert.isUndefined(endOf(ended, "revoked"))
-  })
-
-  it.each([
-    ["its own key", "key_reader", ["read"], true],
-    ["another key that reads", "key_other", ["read"], false],
-    ["another key that writes, too", "key_other", ["read", "write"], true]
-  ] as const)("is revoked with %s, or not", (_name, key_id, scopes, may) => {
-    assert.strictEqual(mayRevoke(link, { key_id, scopes }), may)
-  })
+it("a share link stands as the service says, and as its end, uses and the time do", () => {
+  const ended = { ...link, ended: "revoked" } as const
+  assert.strictEqual(linkStateOf(link, NOW), "usable")
+  assert.strictEqual(linkStateOf(link, Date.parse(link.expires_at)), "expired")
+  assert.strictEqual(linkStateOf({ ...link, max_uses: 1, uses: 1 }, NOW), "used up")
+  assert.strictEqual(linkStateOf(ended, NOW), "revoked")
+  assert.strictEqual(endOf(link, "usable"), link.expires_at)
+  assert.isUndefined(endOf(ended, "revoked"))
 })

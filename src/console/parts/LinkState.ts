@@ -1,5 +1,5 @@
 /** How a share link stands at a time. Pure; the service decides. */
-import type { Session, ShareLink } from "../../client/gen/Api.d.ts"
+import type { ShareLink } from "../../client/gen/Api.d.ts"
 
 export type LinkState = "usable" | "expired" | "revoked" | "used up"
 
@@ -14,9 +14,3 @@ export const linkStateOf = (link: ShareLink, now: number): LinkState => {
   if (Date.parse(link.expires_at) <= now) return "expired"
   return link.max_uses !== undefined && link.uses >= link.max_uses ? "used up" : "usable"
 }
-
-/** True for links of the session's own key, and for all if that may write: the service refuses others. */
-export const mayRevoke = (
-  { created_by }: Pick<ShareLink, "created_by">,
-  { key_id, scopes }: Pick<Session, "key_id" | "scopes">
-): boolean => created_by === key_id || scopes.includes("write")

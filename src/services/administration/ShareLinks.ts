@@ -85,6 +85,22 @@ const expiryOf = (createdAt: string, seconds: number, key: KnownKey | undefined)
   return key?.expiresAt !== undefined && key.expiresAt < asked ? key.expiresAt : asked
 }
 
+const linkOf = (asked: NewLink, token: string, key: KnownKey | undefined): ShareLink => {
+  const created_at = currentTime()
+  return {
+    id: `lnk_${uuidv7()}`,
+    tenant_id: asked.tenantId,
+    ...defined({ label: asked.label }),
+    filter: asked.filter,
+    hash: asked.keyId === ADMIN_KEY_ID ? hashOfAdmins(token, key) : sha256Hex(token),
+    created_by: asked.keyId,
+    created_at,
+    expires_at: expiryOf(created_at, asked.expiresInSeconds, key),
+    ...defined({ max_uses: asked.maxUses }),
+    uses: 0
+  }
+}
+
 const make = Effect.gen(function* () {
   const view = yield* RegistryView
   const keys = yield* Keys
@@ -117,34 +133,19 @@ const make = Effect.gen(function* () {
   })
 
   return ShareLinks.of({
-    create: ({ expiresInSeconds, filter, keyId, label, maxUses, tenantId }) =>
+    create: (asked) =>
       Effect.suspend((): Effect.Effect<CreatedLink, TooManyLinks | SystemActFailure> => {
         const token = newShareToken()
-        const created_at = currentTime()
-        const key = keys.known(keyId)
-        const link: ShareLink = {
-          id: `lnk_${uuidv7()}`,
-          tenant_id: tenantId,
-          ...defined({ label }),
-          filter,
-          hash: keyId === ADMIN_KEY_ID ? hashOfAdmins(token, key) : sha256Hex(token),
-          created_by: keyId,
-          created_at,
-          expires_at: expiryOf(created_at, expiresInSeconds, key),
-          ...defined({ max_uses: maxUses }),
-          uses: 0
-        }
+        const { keyId, tenantId } = asked
+        const link = linkOf(asked, token, keys.known(keyId))
+        const { expires_at, label, max_uses } = link
         const made = auditLog.record(
           { op: "create_link", link },
           {
             actor: keyId,
             action: "share_link.created",
             resource: { type: "share_link", id: link.id },
-            metadata: {
-              tenant_id: tenantId,
-              expires_at: link.expires_at,
-              ...defined({ max_uses: maxUses, label })
-            }
+            metadata: { tenant_id: tenantId, expires_at, ...defined({ max_uses, label }) }
           }
         )
         return Effect.as(Effect.andThen(makeRoom(tenantId, keyId), made), { link, token })

@@ -14,8 +14,10 @@ import {
   State
 } from "../../parts/Basics.tsx"
 import { bytes, count } from "../../parts/Format.ts"
+import { mayTakeAway } from "../../parts/OwnThings.ts"
 import { boundsText } from "../../state/EvidenceView.ts"
 import { isUnderWay } from "../../state/ExportProgress.ts"
+import { signedIn } from "../../state/Session.ts"
 import { filterTexts, statusTones, titleOf } from "./ExportWords.ts"
 import { askAgain, endExport, filePath, useAct } from "./UseExports.ts"
 
@@ -35,15 +37,17 @@ const Buttons = ({ acts, job }: { readonly acts: Acts; readonly job: ExportJob }
         Download
       </a>
     ) : undefined}{" "}
-    <button
-      type="button"
-      class="quiet"
-      disabled={acts.isRunning}
-      aria-label={`${isUnderWay(job) ? "Cancel" : "Remove"} ${nameOf(job)}`}
-      onClick={() => acts.end(job)}
-    >
-      {isUnderWay(job) ? "Cancel" : "Remove"}
-    </button>{" "}
+    {mayTakeAway(job, signedIn.value) ? (
+      <button
+        type="button"
+        class="quiet"
+        disabled={acts.isRunning}
+        aria-label={`${isUnderWay(job) ? "Cancel" : "Remove"} ${nameOf(job)}`}
+        onClick={() => acts.end(job)}
+      >
+        {isUnderWay(job) ? "Cancel" : "Remove"}
+      </button>
+    ) : undefined}{" "}
     {isUnderWay(job) ? undefined : (
       <button
         type="button"

@@ -15,8 +15,9 @@ import {
   Time
 } from "../../parts/Basics.tsx"
 import { count, counted } from "../../parts/Format.ts"
-import { endOf, type LinkState, linkStateOf, mayRevoke } from "../../parts/LinkState.ts"
+import { endOf, type LinkState, linkStateOf } from "../../parts/LinkState.ts"
 import type { Tone } from "../../parts/Mark.tsx"
+import { mayTakeAway } from "../../parts/OwnThings.ts"
 import { filterWords, periodWords } from "../../parts/ScopeWords.ts"
 import type { Scope as Covered } from "../../state/EvidenceView.ts"
 import { signedIn } from "../../state/Session.ts"
@@ -47,11 +48,6 @@ const Scope = ({ link }: { readonly link: ShareLink }) => (
 const usesText = ({ max_uses, uses }: ShareLink): string =>
   max_uses === undefined ? count(uses) : `${count(uses)} of ${count(max_uses)}`
 
-const isRevocable = (link: ShareLink): boolean => {
-  const { value } = signedIn
-  return value.is === "in" && mayRevoke(link, value.session)
-}
-
 const Row = ({
   link,
   revoke
@@ -81,7 +77,7 @@ const Row = ({
       </td>
       {revoke === undefined ? undefined : (
         <td>
-          {isRevocable(link) ? (
+          {mayTakeAway(link, signedIn.value) ? (
             <button
               type="button"
               class="quiet"
