@@ -5,6 +5,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Metric } from "effect"
+import { Kafka, type KafkaMessage, logLevel } from "kafkajs"
+import { inject } from "vitest"
 import { malformedRecords } from "../../src/actors/log/Malformed.ts"
 import type { Command } from "../../src/domain/records/Command.ts"
 import { EARLIER_MARKER_KEY, MARKER_KEY } from "../../src/domain/records/Quarantine.ts"
@@ -14,7 +16,7 @@ import { EventLog, type LogRecord } from "../../src/ports/EventLog.ts"
 import { CommandLog, layerCommandLog } from "../../src/services/commands/CommandLog.ts"
 import { asService, markerOf } from "../support/Authenticated.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
-import { eventually } from "../support/Eventually.ts"
+import { eventually, eventuallyAsync } from "../support/Eventually.ts"
 import {
   append,
   loseTopic,
@@ -180,6 +182,73 @@ describe("records of another producer", () => {
             refusals.map(({ refused }) => refused),
             Array.from({ length: 4 }, () => "its MAC is not that of this service")
           )
+        })
+      )
+    )
+  )
+})
+
+/** Every record of a partition, those of aborted transactions too. */
+const readUncommitted = (prefix: string, topic: TopicKind, count: number) =>
+  Effect.promise(async () => {
+    const consumer = new Kafka({
+      brokers: [inject("bootstrap")],
+      logLevel: logLevel.NOTHING
+    }).consumer({ groupId: `${prefix}-uncommitted`, readUncommitted: true })
+    const found: Array<KafkaMessage> = []
+    await consumer.connect()
+    await consumer.subscribe({ topic: `${prefix}.${topic}`, fromBeginning: true })
+    await consumer.run({
+      eachMessage: async ({ message }) => {
+        found.push(message)
+      }
+    })
+    const all = async () => found
+    await eventuallyAsync(`${count} records`, all, ({ length }) => length >= count)
+    await consumer.disconnect()
+    return found
+  })
+
+describe("records that are signed for their place", () => {
+  it.live("are written again behind what another program has written, and count there alone", () =>
+    withView((prefix) =>
+      asService(
+        { prefix },
+        Effect.gen(function* () {
+          const log = yield* EventLog
+          const writer = yield* log.writer("sequencer-0")
+          const commit = (value: string) =>
+            writer.commit([], () => [{ topic: "state", partition: 0, key: "applied", value }])
+          yield* commit("one")
+          yield* produceRaw(prefix, "state", [{ key: "owner", value: "junk" }])
+          yield* commit("two")
+          yield* commit("three")
+          const said = (records: ReadonlyArray<LogRecord>) =>
+            records.map(({ refused, value }) => [String(value), refused])
+          const before = said(yield* readAll("state"))
+          assert.deepStrictEqual(before, [
+            ["one", undefined],
+            ["junk", "it has no MAC of this service"],
+            ["two", undefined],
+            ["three", undefined]
+          ])
+          // With the one that was aborted because its place was taken.
+          const written = yield* readUncommitted(prefix, "state", 5)
+          assert.deepStrictEqual(
+            written.map(({ value }) => String(value)),
+            ["one", "junk", "two", "two", "three"]
+          )
+          const copies = written.flatMap(({ headers, key, value }) => {
+            const mac = headers?.[MAC_HEADER]?.toString()
+            return mac === undefined ? [] : [{ key, value, headers: { [MAC_HEADER]: mac } }]
+          })
+          yield* produceRaw(prefix, "state", copies)
+          assert.deepStrictEqual(said((yield* readAll("state")).slice(before.length)), [
+            ...["one", "two", "two", "three"].map((value) => [
+              value,
+              "its MAC is not that of this service"
+            ])
+          ])
         })
       )
     )
