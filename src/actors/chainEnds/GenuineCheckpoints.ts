@@ -3,12 +3,8 @@
  * sign this size of this tree, and saying what their notes say.
  */
 import { Effect } from "effect"
-import {
-  type CheckpointRecord,
-  type OpenedCheckpoint,
-  openNote,
-  treeOfCheckpoint
-} from "../../domain/chain/Checkpoint.ts"
+import type { CheckpointRecord, OpenedCheckpoint } from "../../domain/chain/Checkpoint.ts"
+import { openRecord } from "../../domain/chain/SignedRecord.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { PublishedKeys } from "../follower/PublishedKeys.ts"
 import type { ChainEnds } from "./ChainEnds.ts"
@@ -20,34 +16,6 @@ const REFUSED_MAX = 1_000
 export interface GenuineCheckpoint {
   readonly record: CheckpointRecord
   readonly opened: OpenedCheckpoint
-}
-
-/** True if a record of this tree repeats what its signed note says. */
-export const saysItsNote = (
-  serviceName: string,
-  tree: string,
-  record: CheckpointRecord,
-  note: OpenedCheckpoint
-): boolean =>
-  note.origin === `${serviceName}/${tree}`
-  && treeOfCheckpoint(record) === tree
-  && record.tree_size === note.treeSize
-  && record.root_hash === note.rootHash
-  && note.keyIds.includes(record.key_id)
-
-/**
- * What the note of a record says; undefined unless one of the keys signed it and it says the same.
- */
-export const openRecord = (
-  serviceName: string,
-  tree: string,
-  record: CheckpointRecord,
-  vkeys: ReadonlyArray<string>
-): OpenedCheckpoint | undefined => {
-  const opened = openNote(record.note, vkeys)
-  return "checkpoint" in opened && saysItsNote(serviceName, tree, record, opened.checkpoint)
-    ? opened.checkpoint
-    : undefined
 }
 
 /** The newest one of a tree on the topic; undefined if there is none. */

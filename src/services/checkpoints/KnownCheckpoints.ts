@@ -4,11 +4,7 @@
  */
 import { Clock, Effect } from "effect"
 import { ChainEnds } from "../../actors/chainEnds/ChainEnds.ts"
-import {
-  newestGenuine,
-  openRecord,
-  saysItsNote
-} from "../../actors/chainEnds/GenuineCheckpoints.ts"
+import { newestGenuine } from "../../actors/chainEnds/GenuineCheckpoints.ts"
 import { caughtUpWithin, type ShownTopic } from "../../actors/follower/CaughtUp.ts"
 import { PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
 import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
@@ -20,6 +16,7 @@ import {
   openNote,
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
+import { openRecord, saysItsNote } from "../../domain/chain/SignedRecord.ts"
 import { CheckpointStore } from "../../ports/CheckpointStore.ts"
 import type { EventLog, LogUnavailable } from "../../ports/EventLog.ts"
 import { StoreUnavailable } from "../../ports/EventStore.ts"
