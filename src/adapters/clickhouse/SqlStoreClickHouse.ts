@@ -35,6 +35,8 @@ const SETTINGS: ClickHouseSettings = {
   max_execution_time: SQL_SECONDS_MAX,
   max_memory_usage: String(SQL_MEMORY_MAX),
   max_threads: 2,
+  // The time is looked at between blocks only.
+  max_block_size: "8192",
   max_result_rows: String(SQL_ROWS_MAX),
   max_result_bytes: String(SQL_BYTES_MAX),
   result_overflow_mode: "throw",

@@ -2,8 +2,8 @@
  * The functions of ClickHouse that a statement of a client may use: those that compute on their
  * arguments alone. None that reads files, other tables, the server or the session, sleeps, throws,
  * takes the name of another function as a text, or compares two texts character by character: that
- * takes time by the square of their length, and nothing stops a function between two rows. Regular
- * expressions and long needles may still take such a time over texts of a megabyte.
+ * takes time by the square of their length, and nothing stops a function between two rows. What others
+ * may look for, and how large what they make may get, is bounded where statements are read.
  */
 
 const words = (text: string): ReadonlyArray<string> => text.trim().split(/\s+/)
@@ -56,7 +56,7 @@ const TIMES = words(`
   subtractYears subtractQuarters subtractMonths subtractWeeks subtractDays subtractHours
   subtractMinutes subtractSeconds subtractMilliseconds subtractMicroseconds subtractInterval dateDiff
   date_diff timestampDiff timestamp_diff age dateAdd date_add dateSub date_sub dateTrunc date_trunc
-  dateName formatDateTime formatDateTimeInJodaSyntax timeSlot timeSlots monthName makeDate makeDateTime
+  dateName formatDateTime formatDateTimeInJodaSyntax timeSlot monthName makeDate makeDateTime
   makeDateTime64 date year quarter month day dayOfWeek dayOfMonth dayOfYear week yearweek hour minute
   second last_day extract
 `)

@@ -112,6 +112,27 @@ describe("a statement of a client", () => {
       "SELECT JSON_QUERY(a, '$[*]')",
       'line 1, column 22: the path of JSON_QUERY has to be a text without *, and without "to"'
     ],
+    [
+      "SELECT id,\n  repeat(repeat(id, 1000), 1000) FROM events",
+      "line 2, column 3: the texts and lists that the statement makes can have more than 1,000,000 characters"
+    ],
+    [
+      "SELECT repeat('a', sequence_number) FROM events",
+      "line 1, column 8: how many repeat makes has to be a number, length(x), or least(x, 100)"
+    ],
+    [
+      "SELECT position(metadata, resource_name) FROM events",
+      "line 1, column 8: what position looks for has to be a text of at most 1,000 characters, or left(x, 100)"
+    ],
+    [
+      "SELECT id FROM events WHERE id REGEXP concat('a', 'b')",
+      "line 1, column 32: the pattern of REGEXP has to be a text"
+    ],
+    [
+      "SELECT extractAll(metadata, '\\\\d+|\\\\w+') FROM events",
+      "line 1, column 8: the pattern of extractAll has *, + or {1,} in alternatives, or in a group that is repeated: write {1,99}"
+    ],
+    [`SELECT ${"a".repeat(19_000)}(1)`, "line 1, column 8: a name has at most 256 characters"],
     ["SELECT 1 FROM", "line 1, column 14: a table is expected here, not the end"],
     ["SELECT 'a", "line 1, column 8: this text does not end: a ' is missing"],
     [

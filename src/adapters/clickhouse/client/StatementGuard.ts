@@ -23,7 +23,7 @@ const FILE_SETTINGS =
 const COMMENT = /^(?:--|#[! ]|\/\*)/
 const TEXT = /^['$]/
 const QUOTED_NAME = /^[`"]/
-const PLAIN_NAME = /^[\w .:-]*$/
+const PLAIN_NAME = /^[\p{L}\p{M}\p{N}_ .:-]*$/u
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "))
 

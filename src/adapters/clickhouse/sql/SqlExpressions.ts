@@ -5,6 +5,7 @@
  */
 import { isAllowedFunction, takesFunction } from "../../../domain/sql/SqlFunctions.ts"
 import { SqlReader } from "./SqlReader.ts"
+import { lambda, largest, SqlSizes, sum } from "./SqlSizes.ts"
 import { contentOf, literalOf, type Token, writtenName } from "./SqlTokens.ts"
 import { typeOf } from "./SqlTypes.ts"
 
@@ -171,6 +172,8 @@ const NO_OPERAND = new Set(
 )
 
 export abstract class SqlExpressions extends SqlReader {
+  protected readonly sizes = new SqlSizes()
+
   /** Reads a SELECT, or several with set operations between them. */
   protected abstract query(first?: string): string
   protected abstract isQuery(): boolean
@@ -196,25 +199,39 @@ export abstract class SqlExpressions extends SqlReader {
   #named(read: Expression): Expression {
     if (read.is === "lambda" || !this.take("AS")) return read
     const is = read.is === "name" ? "name" : "other"
-    return { sql: `(${read.sql} AS ${writtenName(this.name())})`, is }
+    return { sql: `(${read.sql} AS ${writtenName(this.defined())})`, is }
+  }
+
+  /** The name of what was read before it. */
+  protected defined(): string {
+    const name = this.name()
+    this.sizes.define(name)
+    return name
   }
 
   #anyExpression(): Expression {
     return this.deeper(() => {
-      const read = this.#operation(OR)
-      if (this.isSign("->")) return this.#lambda(read)
-      if (!this.takeSign("?")) return read
-      const then = this.#operation(NOT + 1).sql
-      this.expectSign(":")
-      return call("if", read.sql, then, this.#operation(NOT + 1).sql)
+      const begin = this.sizes.begin()
+      const read = this.#wholeExpression()
+      this.sizes.end(begin, (parts) => (read.is === "lambda" ? lambda : largest)(parts))
+      return read
     })
+  }
+
+  #wholeExpression(): Expression {
+    const read = this.#operation(OR)
+    if (this.isSign("->")) return this.#lambda(read)
+    if (!this.takeSign("?")) return read
+    const then = this.#operation(NOT + 1).sql
+    this.expectSign(":")
+    return call("if", read.sql, then, this.#operation(NOT + 1).sql)
   }
 
   #lambda({ names }: Expression): Expression {
     if (names === undefined)
       return this.fail("a lambda needs names before ->: x -> …, or (x, y) -> …")
     this.next()
-    const body = this.expression().sql
+    const body = this.inLambda(() => this.expression().sql)
     return { sql: `(${names.map(writtenName).join(", ")}) -> ${body}`, is: "lambda" }
   }
 
@@ -228,12 +245,18 @@ export abstract class SqlExpressions extends SqlReader {
 
   /** Without IN, that is left to the caller. */
   #operation(level: number, isWithIn = true): Expression {
+    const begin = this.sizes.begin()
     let left = this.#operand()
     for (;;) {
+      const token = this.peek()
       const found = this.#operatorAt()
-      if (found === undefined || found.level < level) return left
-      if (found.kind === "in" && !isWithIn) return left
+      const isOver = found === undefined || found.level < level
+      if (isOver || (found.kind === "in" && !isWithIn)) {
+        this.sizes.end(begin, largest)
+        return left
+      }
       left = found.kind === "chain" ? this.#chained(found, left) : this.#applied(found, left)
+      this.sizes.operation(found.name, token)
     }
   }
 
@@ -285,9 +308,14 @@ export abstract class SqlExpressions extends SqlReader {
 
   #operand(): Expression {
     if (this.take("NOT")) return call("not", this.deeper(() => this.#operation(NOT)).sql)
+    if (this.isSign("-") && this.word(1) === "INF") {
+      this.next()
+      this.next()
+      return this.#parts({ sql: "-inf", is: "literal" })
+    }
     if (this.peek(1).kind === "number") {
-      if (this.takeSign("-")) return this.#parts({ sql: `-${this.next().text}`, is: "literal" })
-      if (this.takeSign("+")) return this.#parts(other(this.next().text))
+      if (this.takeSign("-")) return this.#parts({ sql: `-${this.#number()}`, is: "literal" })
+      if (this.takeSign("+")) return this.#parts(other(this.#number()))
     }
     if (this.takeSign("+")) return this.deeper(() => this.#operand())
     if (this.takeSign("-")) return call("negate", this.deeper(() => this.#operand()).sql)
@@ -318,16 +346,32 @@ export abstract class SqlExpressions extends SqlReader {
     return literalOf(this.name("the name or number of a member"))
   }
 
+  #number(): string {
+    const { text } = this.next()
+    this.sizes.number(text)
+    return text
+  }
+
+  #text(): string {
+    const { text } = this.next()
+    this.sizes.text(text)
+    return `'${text}'`
+  }
+
   #simple(): Expression {
     this.count()
-    const { kind, text } = this.peek()
-    if (kind === "number") return { sql: this.next().text, is: "literal" }
-    if (kind === "text") return { sql: `'${this.next().text}'`, is: "text" }
+    const token = this.peek()
+    const { kind, text } = token
+    if (kind === "number") return { sql: this.#number(), is: "literal" }
+    if (kind === "text") return { sql: this.#text(), is: "text" }
     if (kind === "name") return this.#identifier()
     if (kind === "word") return this.#worded(this.word(), text)
     if (text === "(") return this.#bracketed()
     if (!this.takeSign("[")) return this.unexpected("an expression")
-    const elements = this.isSign("]") ? [] : this.list(() => this.expression())
+    const elements = this.sizes.of(
+      (parts) => this.sizes.call("array", parts, token),
+      () => (this.isSign("]") ? [] : this.list(() => this.expression()))
+    )
     this.expectSign("]")
     return listed(`[${elements.map(({ sql }) => sql).join(", ")}]`, elements)
   }
@@ -345,7 +389,7 @@ export abstract class SqlExpressions extends SqlReader {
     }
     if (follows.kind === "text" && (word === "DATE" || word === "TIMESTAMP")) {
       this.next()
-      return call(word === "DATE" ? "toDate" : "toDateTime", `'${this.next().text}'`)
+      return call(word === "DATE" ? "toDate" : "toDateTime", this.#text())
     }
     if (this.isSign("(", 1)) return this.#call(written)
     return NO_OPERAND.has(word) ? this.unexpected("an expression") : this.#identifier()
@@ -359,11 +403,20 @@ export abstract class SqlExpressions extends SqlReader {
       this.next()
       names.push(this.name())
     }
+    this.sizes.name(names)
     const sql = names.map(writtenName).join(".")
     return names.length === 1 ? { sql, is: "name", names } : { sql, is: "name" }
   }
 
   #bracketed(): Expression {
+    const token = this.peek()
+    return this.sizes.of(
+      (parts, { is }) => (is === "query" ? sum(parts) : this.sizes.together(parts, token)),
+      () => this.#inBrackets()
+    )
+  }
+
+  #inBrackets(): Expression {
     return this.inBrackets(() => {
       if (this.isSign(")")) return other("()")
       if (this.isQuery()) return { sql: `(${this.deeper(() => this.query())})`, is: "query" }
@@ -435,7 +488,13 @@ export abstract class SqlExpressions extends SqlReader {
     if (word === "exists") return call("exists", this.#subquery(word.toUpperCase()))
     if (word === "columns") this.fail("COLUMNS(…) can't be used: name the columns", token)
     if (!isAllowedFunction(written)) this.fail(`the function ${written} can't be used`, token)
-    return this.#special(word) ?? this.#plainCall(written)
+    const begin = this.sizes.begin()
+    const read =
+      word === "lambda"
+        ? this.inLambda(() => this.#plainCall(written))
+        : (this.#special(word, written) ?? this.#plainCall(written))
+    this.sizes.end(begin, (parts) => this.sizes.call(word, parts, token))
+    return read
   }
 
   #subquery(before: string): string {
@@ -444,7 +503,7 @@ export abstract class SqlExpressions extends SqlReader {
   }
 
   /** Calls with words of SQL between their brackets. */
-  #special(word: string): Expression | undefined {
+  #special(word: string, written: string): Expression | undefined {
     switch (word) {
       case "cast":
         return this.#cast()
@@ -455,7 +514,7 @@ export abstract class SqlExpressions extends SqlReader {
       case "substring":
       case "substr":
       case "mid":
-        return this.#substring(word)
+        return this.#substring(written)
       case "extract":
         return this.#extracted()
       default:
@@ -509,15 +568,15 @@ export abstract class SqlExpressions extends SqlReader {
   }
 
   /** `substring(x, 2, 3)` and `SUBSTRING(x FROM 2 FOR 3)`. */
-  #substring(word: string): Expression {
+  #substring(written: string): Expression {
     return this.inBrackets(() => {
       const text = this.expression().sql
       if (!this.take("FROM")) {
         this.expectSign(",")
-        return call(word, text, this.expressions())
+        return call(written, text, this.expressions())
       }
       const from = this.expression().sql
-      return call(word, text, from, ...(this.take("FOR") ? [this.expression().sql] : []))
+      return call(written, text, from, ...(this.take("FOR") ? [this.expression().sql] : []))
     })
   }
 
@@ -625,6 +684,7 @@ export abstract class SqlExpressions extends SqlReader {
       ahead += 2
     }
     if (!this.isSign("*", ahead)) return undefined
+    this.sizes.star()
     for (let at = 0; at <= ahead; at++) this.next()
     this.count()
     if (!this.take("EXCEPT")) return other(`${names.join("")}*`)

@@ -6,6 +6,11 @@ export const SQL_NODES_MAX = 2_000
 /** Brackets and subqueries inside of one another at most. */
 export const SQL_DEPTH_MAX = 50
 
+/** Lambdas inside of one another at most. */
+const LAMBDAS_MAX = 5
+/** Characters of a name at most. */
+const NAME_LENGTH_MAX = 256
+
 /** Words with which parts of statements begin that have no place here. */
 const REFUSED: Readonly<Record<string, string>> = {
   SETTINGS: "settings can't be given",
@@ -29,11 +34,17 @@ export class SqlReader {
   readonly #isBounded: boolean
   #nodes = 0
   #depth = 0
+  #lambdas = 0
 
   /** @error SqlProblem, as of all that follows */
   constructor(sql: string, isBounded = true) {
     this.#tokens = tokensOf(sql)
     this.#isBounded = isBounded
+    const long = this.#tokens.find(
+      ({ kind, text }) => (kind === "word" || kind === "name") && text.length > NAME_LENGTH_MAX
+    )
+    if (isBounded && long !== undefined)
+      this.fail(`a name has at most ${NAME_LENGTH_MAX} characters`, long)
   }
 
   peek(ahead = 0): Token {
@@ -131,6 +142,15 @@ export class SqlReader {
       this.fail(`more than ${SQL_DEPTH_MAX} brackets and subqueries are inside of one another`)
     const value = read()
     this.#depth -= 1
+    return value
+  }
+
+  inLambda<A>(read: () => A): A {
+    this.#lambdas += 1
+    if (this.#lambdas > LAMBDAS_MAX)
+      this.fail(`more than ${LAMBDAS_MAX} lambdas are inside of one another`)
+    const value = read()
+    this.#lambdas -= 1
     return value
   }
 }

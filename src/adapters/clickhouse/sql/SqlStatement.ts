@@ -4,6 +4,7 @@
  */
 import { SqlRefused } from "../../../ports/SqlStore.ts"
 import { SqlExpressions } from "./SqlExpressions.ts"
+import { none } from "./SqlSizes.ts"
 import { placeOf, SqlProblem, writtenName } from "./SqlTokens.ts"
 
 const VIEW = "view"
@@ -60,6 +61,7 @@ class SqlStatement extends SqlExpressions {
     const isEnd = this.peek().kind === "end"
     if (isEnded && !isEnd) this.fail("one statement can be asked at a time")
     if (!isEnd) this.unexpected("the end")
+    if (!this.#isWritten) this.sizes.check()
     return [sql, this.#views.filter((view) => this.#used.has(view))]
   }
 
@@ -123,13 +125,13 @@ class SqlStatement extends SqlExpressions {
       if (this.word() === "RECURSIVE") this.unexpected("a name")
       const value = this.expression().sql
       this.expect("AS")
-      return `${value} AS ${writtenName(this.name())}`
+      return `${value} AS ${writtenName(this.defined())}`
     }
     const token = this.peek()
     const name = this.name()
     if (this.#views.includes(name)) this.fail(`the name ${name} is taken by a table`, token)
     this.expect("AS")
-    const select = this.inBrackets(() => this.deeper(() => this.query()))
+    const select = this.#tableQuery()
     this.#named += 1
     const written = this.#written(`with ${this.#named}`, name)
     this.#tables = new Map([...this.#tables, [name, written]])
@@ -145,14 +147,16 @@ class SqlStatement extends SqlExpressions {
   #column(): string {
     const star = this.star()
     if (star !== undefined) return star.sql
-    const { sql } = this.expression()
-    return `${sql}${this.#alias()}`
+    const { is, sql } = this.expression()
+    const alias = this.#alias()
+    if (alias === "" && is !== "name") this.sizes.define()
+    return `${sql}${alias}`
   }
 
-  #alias(): string {
+  #alias(name = () => this.defined()): string {
     const { kind } = this.peek()
     const isBare = kind === "name" || (kind === "word" && !NO_ALIAS.has(this.word()))
-    return this.take("AS") || isBare ? ` AS ${writtenName(this.name())}` : ""
+    return this.take("AS") || isBare ? ` AS ${writtenName(name())}` : ""
   }
 
   #from(): string {
@@ -190,10 +194,14 @@ class SqlStatement extends SqlExpressions {
     return `${table} USING (${this.isSign("(") ? this.inBrackets(columns) : columns()})`
   }
 
+  #tableQuery(): string {
+    return this.sizes.of(none, () => this.inBrackets(() => this.deeper(() => this.query())))
+  }
+
   #table(): string {
     this.count()
     if (this.isSign("(")) {
-      return `(${this.inBrackets(() => this.deeper(() => this.query()))})${this.#tableAlias()}`
+      return `(${this.#tableQuery()})${this.#tableAlias()}`
     }
     const token = this.peek()
     let name = this.name("a table")
@@ -211,7 +219,9 @@ class SqlStatement extends SqlExpressions {
   }
 
   #tableAlias(): string {
-    return this.#isJoin() || this.areWords("LEFT", "ARRAY", "JOIN") ? "" : this.#alias()
+    return this.#isJoin() || this.areWords("LEFT", "ARRAY", "JOIN")
+      ? ""
+      : this.#alias(() => this.name())
   }
 
   #clauses(): ReadonlyArray<string> {
@@ -263,7 +273,10 @@ class SqlStatement extends SqlExpressions {
     if (!this.isSign("(")) return `ORDER BY ${elements} INTERPOLATE`
     const columns = this.inBrackets(() =>
       this.list(() => {
-        const name = writtenName(this.name("a column"))
+        const column = this.name("a column")
+        const name = writtenName(column)
+        // What it is in one row may be made of what it was in the row before.
+        this.sizes.defineColumn(column)
         return this.take("AS") ? `${name} AS ${this.expression().sql}` : name
       })
     )

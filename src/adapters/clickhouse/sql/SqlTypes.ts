@@ -17,10 +17,17 @@ const TYPES = new Set(
     .map((name) => name.toLowerCase())
 )
 
+/** Of a number in a type: FixedString(n) is as long in each row. */
+const ARGUMENT_MAX = 1_000
+
 /** An argument of a type: a type, a number, a text, `'a' = 1` of an Enum, `name Type` of a Tuple. */
 const argument = (reader: SqlReader): string => {
   const token = reader.peek()
-  if (token.kind === "number") return reader.next().text
+  if (token.kind === "number") {
+    if (!(Number(token.text) <= ARGUMENT_MAX))
+      reader.fail(`a type has no number over ${ARGUMENT_MAX.toLocaleString("en-US")}`)
+    return reader.next().text
+  }
   if (token.kind === "text") {
     const text = `'${reader.next().text}'`
     if (!reader.takeSign("=")) return text

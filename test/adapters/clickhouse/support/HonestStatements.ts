@@ -467,5 +467,12 @@ export const honestStatements: ReadonlyArray<string> = [
   "SELECT execution_id, agent_name, span_id FROM spans JOIN executions USING execution_id ORDER BY span_id LIMIT 1",
   "SELECT e.execution_id FROM executions e ANY LEFT JOIN spans s ON e.execution_id = s.execution_id ORDER BY 1",
   "SELECT actor_email, sequence_number FROM events WHERE sequence_number < 6 ORDER BY actor_email DESC NULLS LAST, sequence_number DESC",
-  "SELECT sequence_number FROM events WHERE sequence_number = (SELECT max(sequence_number) FROM events)"
+  "SELECT sequence_number FROM events WHERE sequence_number = (SELECT max(sequence_number) FROM events)",
+  "SELECT count() FROM events WHERE position(metadata, left(resource_id, 100)) > 0 OR actor_id LIKE concat('user', '_%')",
+  "SELECT repeat('#', least(sequence_number, 5)), space(length(outcome)), range(length(action))[2], arrayMap(i -> substring(outcome, i + 1, 1), range(length(outcome))) FROM events ORDER BY sequence_number LIMIT 2",
+  "WITH '^[a-z]+' AS pattern, 'user' AS begin SELECT match(actor_id, pattern), extractAll(action, '[a-z]+'), extractAll(action, '[a-z]{1,99}|[0-9]{1,9}'), startsWith(actor_id, begin) FROM events ORDER BY sequence_number LIMIT 1",
+  "WITH a AS (SELECT concat(action, '!') AS action, hex(outcome) AS outcome FROM events), b AS (SELECT concat(action, '?') AS action, hex(outcome) AS outcome FROM a) SELECT concat(action, outcome) AS action FROM b ORDER BY action LIMIT 1",
+  "SELECT arrayMap(x -> arrayMap(y -> x * y, range(10)), range(10))[3], arrayFold((acc, x) -> concat(acc, x), ['b', 'c'], 'a'), length(arrayMap(x -> concat('n', toString(x)), range(10000)))",
+  "SELECT arrayMap(x -> x / total, arrayMap(x -> x - least_of, all)) AS parts FROM (SELECT groupArray(sequence_number) AS all, min(sequence_number) AS least_of, max(sequence_number) AS total FROM (SELECT * FROM events ORDER BY sequence_number LIMIT 3))",
+  "SELECT hasAll(JSONExtract(metadata, 'with', 'Array(String)'), ['bob']), multiSearchAny(metadata, ['amount', 'pages']), replaceRegexpAll(action, '[aeiou]', '<\\\\0>') FROM events ORDER BY sequence_number LIMIT 2"
 ]

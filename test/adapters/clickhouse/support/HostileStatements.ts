@@ -298,7 +298,69 @@ const spread = (
     places.filter((_, at) => (at + first) % stride === 0).map((place) => into(place, one))
   )
 
+/**
+ * What computes for minutes, or longer, on a single row, where no limit counts: large constants, texts
+ * that are looked for in others of their length, and patterns whose matches take time by the square of
+ * the text.
+ */
+const endless = [
+  "SELECT position(repeat('a', 100000000), concat(repeat('a', 50000000), 'b'))",
+  "SELECT position(repeat('a', 100000), concat(repeat('a', 50000), 'b'))",
+  "SELECT POSITION(resource_name IN metadata) FROM events",
+  "SELECT locate(metadata, metadata) FROM events",
+  "SELECT countSubstrings(metadata, lower(metadata)) FROM events",
+  "SELECT replaceAll(metadata, resource_name, '') FROM events",
+  "SELECT splitByString(resource_name, metadata) FROM events",
+  "SELECT multiSearchAny(metadata, splitByChar(' ', metadata)) FROM events",
+  "SELECT hasAll(groupArray(id), groupArray(actor_id)) FROM events",
+  "SELECT hasSubstr(groupArray(id), arrayReverse(groupArray(id))) FROM events",
+  "SELECT id FROM events WHERE metadata LIKE concat('%', resource_name)",
+  "SELECT id FROM events WHERE metadata NOT ILIKE resource_name",
+  "SELECT like(metadata, resource_name) FROM events",
+  `SELECT id FROM events WHERE metadata LIKE '${"%a".repeat(501)}'`,
+  "SELECT match(metadata, resource_name) FROM events",
+  "SELECT id FROM events WHERE metadata REGEXP action",
+  "SELECT extractAll(metadata, 'a*b|a') FROM events",
+  "SELECT extractAll(metadata, 'a\\x2ab\\x7ca') FROM events",
+  "WITH 'a+b|a' AS p SELECT replaceRegexpAll(metadata, p, '') FROM events",
+  "WITH 'a' AS action SELECT extractAll(metadata, action) FROM events",
+  "SELECT countMatches(metadata, '(?:a*b)?a') FROM events",
+  "SELECT splitByRegexp('(a{2,}b|a)', metadata) FROM events",
+  "SELECT extractAllGroups(metadata, '((a+b)?)(a)') FROM events",
+  "SELECT match(metadata, '((a{10}){10}){11}') FROM events",
+  `SELECT match(metadata, '${"a".repeat(501)}') FROM events`,
+  "SELECT repeat(repeat(repeat('a', 1000), 1000), 1000)",
+  "SELECT repeat('a', sequence_number) FROM events",
+  "SELECT space(1000001), leftPad('', 1000001), rpad('', 1000001, 'a')",
+  "SELECT arraySum(arrayMap(x -> arraySum(arrayMap(y -> x * y, range(10000))), range(10000)))",
+  "SELECT arrayMap(lambda(tuple(x), repeat('a', 10000)), range(1000))",
+  "SELECT arrayResize([1], 100000000), range(0, 100000000, 3)",
+  "SELECT arrayDistinct(range(100000000)), arrayIntersect(range(100000000), range(100000000))",
+  "SELECT arrayFold((a, x) -> concat(a, a), range(40), 'a')",
+  "SELECT arrayFold((a, x) -> replaceAll(a, 'a', 'aaaa'), range(40), 'a')",
+  "SELECT arrayFold((a, x) -> a + arrayFold((b, y) -> b + y, range(9999), 0), range(9999), 0)",
+  "SELECT replaceAll(repeat('a', 2000), '', repeat('b', 2000))",
+  "SELECT replaceRegexpAll(repeat('a', 2000), 'a', repeat('b', 2000))",
+  "SELECT format(repeat('{0}', 1000), repeat('a', 1000))",
+  "SELECT arrayStringConcat(arrayMap(x -> 'a', range(2000)), repeat('a', 2000))",
+  "SELECT ngrams(repeat('a', 10000), 5000)",
+  "SELECT timeSlots(toDateTime(0), toUInt32(4000000000), 1)",
+  "SELECT toFixedString('a', 10000000)",
+  "SELECT CAST('a' AS FixedString(10000000))",
+  "SELECT hex(hex(hex(bin(bin(bin(repeat('a', 1000)))))))",
+  `SELECT 'aaaaaaaaaa' AS n0, ${Array.from({ length: 20 }, (_, n) => `n${n}||n${n} AS n${n + 1}`).join(", ")}`,
+  `SELECT ${Array.from({ length: 20 }, (_, n) => `concat(n${n + 1}, n${n + 1}) AS n${n}`).join(", ")}, 'aaaaaaaaaa' AS n20`,
+  `WITH ${Array.from({ length: 20 }, (_, n) => `[n${n}, n${n}] AS n${n + 1}`).join(", ")} SELECT n20, 'aaaaaaaaaa' AS n0`,
+  `${"SELECT n||n||n||n AS n FROM (".repeat(12)}SELECT 'aaaaaaaaaa' AS n${")".repeat(12)}`,
+  "SELECT repeat(`repeat('a', 10000)`, 10000) FROM (SELECT repeat('a', 10000))",
+  "SELECT position(metadata, v) FROM (SELECT 'a' AS v ORDER BY 1 WITH FILL INTERPOLATE (v AS concat(v, v)))",
+  `SELECT ${"arrayMap(x -> ".repeat(6)}x${", [1])".repeat(6)}`,
+  `SELECT 1 AS ${"a".repeat(257)}`,
+  `SELECT ${"sum".repeat(6_000)}(1)`
+]
+
 export const hostileStatements: ReadonlyArray<string> = [
+  ...endless,
   ...spread(everywhere, placesOfExpressions, 1),
   ...spread(others, placesOfExpressions, STRIDE),
   ...spread(hostileTables, placesOfTables, TABLE_STRIDE)

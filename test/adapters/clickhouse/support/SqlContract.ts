@@ -586,7 +586,7 @@ export const sqlContract = (
           ["CAST(resource_id AS Date)", "a value can't be converted"],
           ["toDateTime(resource_id)", "a value can't be converted"],
           ["CAST(resource_id AS Enum('a' = 1))", "ClickHouse refuses it"],
-          ["match(id, concat('(', resource_id))", "the regular expression can't be read"],
+          ["match(resource_id, '(')", "the regular expression can't be read"],
           ["toUUID(resource_id)", "a value can't be converted"],
           ["intDiv(1, length(resource_id) - 7)", "a division by zero"],
           ["toFixedString(resource_id, 2)", "ClickHouse refuses it"],

@@ -71,12 +71,11 @@ const type = fc.constantFrom(
   "Enum8('a' = 1, 'b' = -2)"
 )
 const comparison = fc.constantFrom(
-  ..."= == != <> <=> < > <= >= LIKE ILIKE REGEXP".split(" "),
-  "NOT LIKE",
-  "not ilike",
+  ..."= == != <> <=> < > <= >=".split(" "),
   "IS DISTINCT FROM",
   "IS NOT DISTINCT FROM"
 )
+const search = oneOf("LIKE ILIKE REGEXP NOT~LIKE not~ilike")
 const arithmetic = oneOf("+ - * / % || MOD DIV AND OR and or")
 const postfix = fc.constantFrom("IS NULL", "is not null", "IS TRUE", "IS NOT FALSE", "IS UNKNOWN")
 const unit = oneOf("SECOND DAY MONTH YEAR week")
@@ -115,6 +114,7 @@ const { query } = fc.letrec<Grammar>((tie: fc.LetrecTypedTie<Grammar>) => {
       row("[", some, "]"),
       row(inner, arithmetic, inner),
       row(inner, comparison, inner),
+      row(inner, search, text),
       row(inner, postfix),
       row("NOT", inner),
       row("-", inner),
