@@ -11,21 +11,29 @@ const OUTSIDE =
 const TOKEN =
   /--[^\n]*|#[! ][^\n]*|\/\*[\s\S]*?\*\/|'(?:[^'\\]|\\[\s\S]|'')*'|`(?:[^`\\]|\\[\s\S]|``)*`|"(?:[^"\\]|\\[\s\S]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|[A-Za-z_]\w*|\d[\w.]*|[^\s]/g
 
+const words = (text: string): ReadonlySet<string> => new Set(text.split(" "))
+
 /** Characters of a statement's beginning that a refusal shows. */
 const START_CHARACTERS_MAX = 40
 
 /** ClickHouse takes them for quotes. */
 const CURLY_QUOTES = /^[\u2018\u2019\u201c\u201d]$/
-/** Settings that name a file, or what a file of a format says. */
-const FILE_SETTINGS =
-  /^(format_(?!csv_)\w*|\w*(schema|template|_path|_file|_files|dictionary|url)\w*)$/i
+/**
+ * Settings that alk gives or that bound a statement, of a statement and of a table; others may name files
+ * and disks, or what is done with those.
+ */
+const SETTINGS =
+  /^(max_\w+|min_\w+|preferred_block_size_bytes|result_overflow_mode|async_insert|insert_(deduplicate|quorum|quorum_parallel)|optimize_(on_insert|move_to_prewhere|throw_if_noop|skip_unused_shards)|query_plan_(optimize_prewhere|direct_read_from_text_index)|materialize_skip_indexes_on_insert|select_sequential_consistency|short_circuit_function_evaluation|(mutations|alter|lightweight_deletes)_sync|enable_shared_storage_snapshot_in_query|use_query_condition_cache|final|date_time_output_format|format_csv_(delimiter|allow_(single|double)_quotes)|input_format_(parallel_parsing|csv_trim_whitespaces|csv_empty_as_default)|output_format_(write_statistics|json_\w+)|priority|wait_end_of_query|send_progress_in_http_headers|http_headers_progress_interval_ms|cancel_http_readonly_queries_on_client_close|enable_http_compression|index_granularity\w*|merge_selector_base|old_parts_lifetime|enable_block_(number|offset)_column)$/
+/** Formats that alk asks and gives, and those for a reader; others need a schema or a template of a file. */
+const FORMATS =
+  /^(native|rowbinary\w*|csv\w*|tsv\w*|tabseparated\w*|json\w*|parquet|values|vertical|pretty\w*|null|markdown)$/i
+/** What may come behind a column that is called `format`. */
+const NO_FORMAT = words("FROM AS")
 
 const COMMENT = /^(?:--|#[! ]|\/\*)/
 const TEXT = /^['$]/
 const QUOTED_NAME = /^[`"]/
 const PLAIN_NAME = /^[\p{L}\p{M}\p{N}_ .:-]*$/u
-
-const words = (text: string): ReadonlySet<string> => new Set(text.split(" "))
 
 /**
  * What a statement may begin with: others would change what outlives it (SET, USE), who may do what, or
@@ -134,12 +142,29 @@ const standsForFunction = (tokens: ReadonlyArray<string>, at: number): boolean =
   return tokens[first - 1] === "(" && HIGHER_ORDER.test(called) && /^(,|AS)$/i.test(next)
 }
 
+/** What is between two commas, or the end of a list. */
+const LIST_ENDS = new Set([",", ")", ";", "FORMAT", "AS", "COMMENT"])
+
+/** The first setting behind `SETTINGS` or `MODIFY SETTING` at this place that none may give. */
+const foreignSetting = (tokens: ReadonlyArray<string>, at: number): string | undefined => {
+  const word = tokens[at]?.toUpperCase()
+  const isList =
+    word === "SETTINGS" || (word === "SETTING" && /^modify$/i.test(tokens[at - 1] ?? ""))
+  if (!isList) return undefined
+  for (let next = at + (tokens[at + 1] === "(" ? 2 : 1); tokens[next + 1] === "="; next += 1) {
+    const name = nameOf(tokens[next]!)
+    if (!isKnownSetting(name) || OPEN.has(tokens[next + 2] ?? "")) return name
+    while (next < tokens.length && !LIST_ENDS.has(tokens[next]!.toUpperCase())) next += 1
+    if (tokens[next] !== ",") return undefined
+  }
+  return undefined
+}
+
 /** Why a statement is not passed on; undefined if it is. */
 export const refusalOf = (sql: string): string | undefined => {
   const tokens = tokensOf(sql)
   const end = tokens.indexOf(";")
   if (end >= 0 && tokens.slice(end).some((token) => token !== ";")) return "one statement a request"
-  const settings = tokens.findIndex((token) => token.toUpperCase() === "SETTINGS")
   const foreign = foreignStart(tokens)
   if (foreign !== undefined) return `statements like ${foreign} are not passed on`
   for (const [at, token] of tokens.entries()) {
@@ -149,8 +174,10 @@ export const refusalOf = (sql: string): string | undefined => {
       return `${nameOf(token)}() reaches outside`
     if (namesFiles(tokens, at)) return "the database default reaches outside"
     if (CURLY_QUOTES.test(token)) return "quotes have to be straight ones"
-    if (at > settings && settings >= 0 && next === "=" && namesFile(token))
-      return `the setting ${token} reaches outside`
+    const setting = foreignSetting(tokens, at)
+    if (setting !== undefined) return `the setting ${setting} can't be given`
+    const isFormat = word === "FORMAT" && /^["`]?\w/.test(next ?? "") && !NO_FORMAT.has(next!)
+    if (isFormat && !FORMATS.test(nameOf(next!))) return `the format ${next} can't be used`
     if ((word === "INTO" && next === "OUTFILE") || (word === "FROM" && next === "INFILE")) {
       return `${word} ${next} reaches outside`
     }
@@ -164,8 +191,8 @@ export const refusalOf = (sql: string): string | undefined => {
     : undefined
 }
 
-/** Whether a setting of this name would open a file. */
-export const namesFile = (setting: string): boolean => FILE_SETTINGS.test(setting)
+/** Whether a setting of this name may be given. */
+export const isKnownSetting = (name: string): boolean => SETTINGS.test(name)
 
 /** Whether unqualified names may be looked for in this database. */
 export const isOwnDatabase = (name: string): boolean => !DATABASE_OF_FILES.test(name)

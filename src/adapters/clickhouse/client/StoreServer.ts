@@ -16,7 +16,7 @@ import {
   type Statement
 } from "./ChdbEngine.ts"
 import { summaryOf } from "./EmbeddedConnection.ts"
-import { isOwnDatabase, isRead, namesFile, refusalOf } from "./StatementGuard.ts"
+import { isKnownSetting, isOwnDatabase, isRead, refusalOf } from "./StatementGuard.ts"
 
 /** The port is taken, or this process may not listen on it. */
 export class StoreServerNotStarted extends Schema.TaggedError<StoreServerNotStarted>()(
@@ -132,9 +132,10 @@ const statementOf = (address: URLSearchParams, body: string, signal: AbortSignal
   const settings: Record<string, Settings[string]> = {}
   for (const [name, value] of address) {
     if (name.startsWith("param_")) parameters.set(name.slice(6), unescaped(value))
-    else if (namesFile(name)) {
-      throw new Refused(403, 497, "ACCESS_DENIED", `the setting ${name} reaches outside`)
-    } else if (!OWN_PARAMETERS.has(name)) settings[name] = value
+    else if (isKnownSetting(name)) settings[name] = value
+    else if (!OWN_PARAMETERS.has(name)) {
+      throw new Refused(403, 497, "ACCESS_DENIED", `the setting ${name} can't be given`)
+    }
   }
   return {
     sql: `${address.get("query") ?? ""}${body}`,

@@ -1,4 +1,5 @@
 /** Which statements of other processes reach the embedded engine. */
+import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
 import { isRead, refusalOf } from "../../../../src/adapters/clickhouse/client/StatementGuard.ts"
 
@@ -89,6 +90,19 @@ describe("refusalOf", () => {
     "SELECT \u201c ' \u201d, file('/etc/hostname'), \u201c ' \u201d",
     "SELECT 1 FORMAT Template SETTINGS format_template_row = '/etc/hostname'",
     "SELECT 1 FORMAT Protobuf SETTINGS output_format_schema = '/tmp/x'",
+    // Formats and settings that are not among those that alk needs.
+    "SELECT 1 FORMAT Template",
+    "SELECT 1 format `CapnProto`",
+    "SELECT 1 FORMAT SQLInsert",
+    "INSERT INTO t FORMAT Avro",
+    "SELECT 1 SETTINGS max_threads = 1, format_schema_path = '/tmp'",
+    "SELECT 1 SETTINGS max_threads = (1), `allow_ddl` = 0",
+    "SELECT * FROM (SELECT 1 SETTINGS allow_experimental_codecs = 1)",
+    "SELECT 1 SETTINGS readonly = 0",
+    "CREATE TABLE t (a String) ENGINE = MergeTree ORDER BY a SETTINGS disk = disk(type = local, path = '/')",
+    "CREATE TABLE t (a String) ENGINE = MergeTree ORDER BY a SETTINGS index_granularity = 1, storage_policy = 's'",
+    "ALTER TABLE t MODIFY SETTING disk = 'd'",
+    "SELECT 1 SETTINGS compile_expressions = 1",
     "SELECT arrayMap((`file`), ['/etc/hostname'])",
     "SELECT arrayFilter(file AS f, ['/etc/hostname'])",
     "SELECT * FROM (EXPLAIN AST SELECT 1), file('/etc/hostname')",
@@ -108,6 +122,11 @@ describe("refusalOf", () => {
     "SELECT 1 AS `metadata.a\\x60/b` FROM t",
     "SELECT 1 FROM system.columns WHERE database = 'd' AND table = 'events' AND name = 'json'",
     "SELECT file = (1) FROM t",
+    "SELECT settings, format FROM t WHERE settings = 1 AND format = 'Template' AND format('{}', a) = b",
+    "SELECT 1 FORMAT PrettyCompact SETTINGS max_threads = 1, mutations_sync = 2",
+    "SELECT * FROM (SELECT 1 SETTINGS max_threads = 1) WHERE compile_expressions = 1",
+    "ALTER TABLE t MODIFY SETTING old_parts_lifetime = 1",
+    "CREATE TABLE t (a String) ENGINE = MergeTree ORDER BY a SETTINGS index_granularity = 8192 COMMENT 'x'",
     "SELECT '\u2018', a FROM t WHERE key_path = 'x' SETTINGS format_csv_delimiter = ';'",
     "SELECT lower(url), arraySort(file), arrayConcat(file, ['a']) FROM t",
     "WITH 1 AS x INSERT INTO t SELECT x",
@@ -115,7 +134,7 @@ describe("refusalOf", () => {
     "INSERT INTO t VALUES ('a', 'b')",
     "ALTER TABLE t UPDATE a = 'b' WHERE c = 'd'",
     "ALTER TABLE t MODIFY COLUMN a String DEFAULT 'b'",
-    "SELECT a FROM t ARRAY JOIN ['b', 'c'] AS d LIMIT 1 SETTINGS s = 'v'",
+    "SELECT a FROM t ARRAY JOIN ['b', 'c'] AS d LIMIT 1 SETTINGS result_overflow_mode = 'v'",
     "SELECT a FROM t FINAL PREWHERE b = 'c' FORMAT JSON",
     "CREATE TABLE d.t (a String) ENGINE = ReplacingMergeTree ORDER BY a COMMENT 'text'",
     "SELECT arrayJoin(['a']) FROM numbers(3) UNION ALL SELECT 'x'",
@@ -134,6 +153,17 @@ describe("refusalOf", () => {
   ])("is not there for %s", (sql) => {
     assert.isUndefined(refusalOf(sql))
   })
+})
+
+describe("the schema", () => {
+  const folder = new URL("../../../../schemas/clickhouse/", import.meta.url)
+  it.each(readdirSync(folder).filter((name) => name.endsWith(".sql")))(
+    "%s is passed on",
+    (name) => {
+      const statements = readFileSync(new URL(name, folder), "utf8").split(/;\s*(?:\n|$)/)
+      for (const sql of statements) assert.isUndefined(refusalOf(sql), sql)
+    }
+  )
 })
 
 describe("isRead", () => {
