@@ -284,7 +284,13 @@ export class SqlSizes {
     const size: Size = isPattern
       ? sizeOf(second)
       : (of) => Math.min(sizeOf(first)(of), sizeOf(second)(of))
-    if (second !== undefined) this.#searches.push({ size, token })
+    if (second === undefined) return
+    this.#searches.push({ size, token })
+    // Another one in each row may be looked for at each place of a text.
+    const both = [first, second].flatMap((part) => part ?? [])
+    const isLiteral = both.some(({ text = "" }) => text !== "" && text.length <= NEEDLE_MAX)
+    const { size: searched } = largest(both)
+    if (!isLiteral) this.#calls.push({ size: (of) => NEEDLE_MAX * searched(of), token })
   }
 
   /** A lambda, of whose arguments nothing else has the names, and neither has what is in it. */

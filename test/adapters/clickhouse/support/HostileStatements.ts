@@ -306,6 +306,7 @@ const spread = (
 const endless = [
   "SELECT position(repeat('a', 100000000), concat(repeat('a', 50000000), 'b'))",
   "SELECT position(repeat('a', 100000), concat(repeat('a', 50000), 'b'))",
+  "SELECT position(repeat('a', 90000), left(concat(repeat('a', 990), id), 1000)) FROM events",
   "SELECT POSITION(resource_name IN metadata) FROM events",
   "SELECT locate(metadata, metadata) FROM events",
   "SELECT countSubstrings(metadata, lower(metadata)) FROM events",
