@@ -192,7 +192,7 @@ export abstract class SqlExpressions extends SqlReader {
   }
 
   /** Reads an expression that may have a name, `x AS y`. */
-  #aliased(): Expression {
+  protected aliased(): Expression {
     return this.#named(this.expression())
   }
 
@@ -420,12 +420,12 @@ export abstract class SqlExpressions extends SqlReader {
     return this.inBrackets(() => {
       if (this.isSign(")")) return other("()")
       if (this.isQuery()) return { sql: `(${this.deeper(() => this.query())})`, is: "query" }
-      const first = this.#aliased()
+      const first = this.aliased()
       if (first.is === "query" && this.isSetOperation())
         return { sql: `(${this.query(first.sql)})`, is: "query" }
       if (!this.isSign(",")) return first
       const elements = [first]
-      while (this.takeSign(",") && !this.isSign(")")) elements.push(this.#aliased())
+      while (this.takeSign(",") && !this.isSign(")")) elements.push(this.aliased())
       if (elements.length === 1) return call("tuple", first.sql)
       const tuple = listed(`(${elements.map(({ sql }) => sql).join(", ")})`, elements)
       const names = elements.flatMap((one) => one.names ?? [])

@@ -226,9 +226,9 @@ class SqlStatement extends SqlExpressions {
 
   #clauses(): ReadonlyArray<string> {
     const parts: Array<string> = []
-    if (this.take("WHERE")) parts.push(`WHERE ${this.expression().sql}`)
+    if (this.take("WHERE")) parts.push(`WHERE ${this.aliased().sql}`)
     if (this.take("GROUP", "BY")) parts.push(`GROUP BY ${this.#grouping()}`)
-    if (this.take("HAVING")) parts.push(`HAVING ${this.expression().sql}`)
+    if (this.take("HAVING")) parts.push(`HAVING ${this.aliased().sql}`)
     if (this.take("WINDOW")) {
       const windows = this.list(() => {
         const name = writtenName(this.name("a window"))
@@ -237,7 +237,7 @@ class SqlStatement extends SqlExpressions {
       })
       parts.push(`WINDOW ${windows.join(", ")}`)
     }
-    if (this.take("QUALIFY")) parts.push(`QUALIFY ${this.expression().sql}`)
+    if (this.take("QUALIFY")) parts.push(`QUALIFY ${this.aliased().sql}`)
     if (this.take("ORDER", "BY")) parts.push(this.#order())
     return [...parts, ...this.#limits()]
   }

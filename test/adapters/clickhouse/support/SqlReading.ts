@@ -21,7 +21,7 @@ const writtenAgain = (sql: string): string | undefined => {
     return written(sql)
   } catch (cause) {
     if (/texts and lists|looks for|the pattern of/.test((cause as Error).message)) return undefined
-    throw cause
+    throw new Error(`${(cause as Error).message}: ${sql}`, { cause })
   }
 }
 
