@@ -12,7 +12,7 @@ export class LogUnavailable extends Schema.TaggedError<LogUnavailable>()("LogUna
   cause: Schema.Defect()
 }) {}
 
-/** Another writer with the same transactional id has been started since: this one is over. */
+/** Another writer of the same name has been started since: this one is over. */
 export class WriterFenced extends Schema.TaggedError<WriterFenced>()("WriterFenced", {
   transactionalId: Schema.String,
   cause: Schema.Defect()
@@ -117,9 +117,11 @@ export interface Placed {
 export interface PlacedSigning {
   readonly topics: ReadonlySet<TopicKind>
   sign(record: NewRecord, offset: number): NewRecord
+  /** Whether a record of one of the topics was signed for the place at which it is. */
+  isGenuine(record: LogRecord, place: Pick<Position, "topic" | "partition">): boolean
 }
 
-/** The one writer of a transactional id; starting another fences this one. */
+/** The one writer of a name; starting another fences this one. */
 export interface TransactionalWriter {
   /**
    * One transaction: `first` (of each topic all to one partition), then the records that depend
@@ -184,8 +186,9 @@ export class EventLog extends Context.Service<
       listener: AppendedListener
     ): Effect.Effect<void, never, Scope.Scope>
     /**
-     * Fences every earlier writer of the same name. Records of the topics of `placed` are never among
-     * the first of a transaction.
+     * Fences every earlier writer of the same name: at the log, and if its transactional id got stuck
+     * there, from the first record that this one writes to a topic of `placed`. Records of these topics
+     * are never among the first of a transaction.
      */
     writer(
       name: string,

@@ -1,12 +1,9 @@
 /** The writers on a network that loses requests and answers: once, in order, or not at all. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
-import { inject } from "vitest"
 import { BatchSender } from "../../src/adapters/kafka/protocol/BatchSender.ts"
-import { makeCluster, type RawCluster } from "../../src/adapters/kafka/protocol/KafkaClient.ts"
 import { NO_TIME } from "../../src/adapters/kafka/protocol/ProduceRequest.ts"
 import { initProducerId } from "../../src/adapters/kafka/protocol/ProducerRequests.ts"
-import { fetchStored } from "../../src/adapters/kafka/protocol/StoredBatch.ts"
 import { makeAppender, makeTransactionalWriter } from "../../src/adapters/kafka/Writers.ts"
 import { MESSAGE_BYTES_MAX, type TopicKind, topicName } from "../../src/domain/records/Topics.ts"
 import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
@@ -16,42 +13,23 @@ import {
   type Fate,
   FETCH,
   type FlakyProxy,
-  PRODUCE,
-  startFlakyProxy
+  PRODUCE
 } from "../support/FlakyProxy.ts"
-import { append, decidedEnd, readAll, setTopic, settled, withLog } from "../support/Log.ts"
-
-const record = (value: string, topic: TopicKind = "commands", partition = 0): NewRecord => ({
-  topic,
-  partition,
-  key: "acme",
-  value
-})
-
-const assertTexts = Effect.fnUntraced(function* (
-  topic: TopicKind,
-  wanted: ReadonlyArray<string | undefined>,
-  partition = 0
-) {
-  const records = yield* readAll(topic, partition)
-  assert.deepStrictEqual(
-    records.map(({ value }) => value?.toString()),
-    wanted,
-    topic
-  )
-})
-
-const flakyProxy = Effect.acquireRelease(
-  Effect.promise(() => startFlakyProxy(inject("bootstrap"))),
-  (proxy) => Effect.promise(() => proxy.close())
-)
-
-const through = (proxy: FlakyProxy) => ({
-  brokers: [inject("bootstrap")],
-  clientId: "flaky",
-  log: () => undefined,
-  route: () => ({ host: "127.0.0.1", port: proxy.port })
-})
+import { append, produceRaw, readAll, setTopic, settled, withLog } from "../support/Log.ts"
+import {
+  acquireCluster,
+  assertTexts,
+  beforeOnce,
+  event,
+  flakyProxy,
+  type Intrusion,
+  intrude,
+  record,
+  signingOf,
+  state,
+  through,
+  writerAt
+} from "./support/Writers.ts"
 
 /** Numbers between 0 and 1 that look like chance and are the same in every run. */
 const chance = (seed: number) => (): number => {
@@ -198,9 +176,6 @@ describe("the appender", () => {
     )
   )
 })
-
-const event = (value: string): NewRecord => record(value, "events")
-const state = (value: string): NewRecord => record(value, "state")
 
 describe("the transactional writer", () => {
   it.live("commits every transaction once, whatever is lost before its end", () =>
@@ -359,62 +334,6 @@ describe("the transactional writer", () => {
     )
   )
 })
-
-const acquireCluster = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const cluster = makeCluster({
-      brokers: [inject("bootstrap")],
-      clientId: "intruder",
-      log: () => undefined
-    })
-    await cluster.connect()
-    return cluster
-  }),
-  (cluster) => Effect.promise(() => cluster.disconnect())
-)
-
-const PRODUCER_ID_AT = 43
-const EPOCH_AT = 51
-
-/** Who wrote the batch at an offset. */
-const writerAt = async (cluster: RawCluster, topic: string, offset: number) => {
-  await cluster.addMultipleTargetTopics([topic])
-  const [nodeId = ""] = Object.keys(cluster.findLeaderForPartitions(topic, [0]))
-  const broker = await cluster.findBroker({ nodeId })
-  const place = { topic, partition: 0, bytes: Buffer.alloc(1_000) }
-  const { bytes } = await broker.connectionPool.send(fetchStored(place, offset))
-  return {
-    producerId: bytes!.readBigInt64BE(PRODUCER_ID_AT),
-    producerEpoch: bytes!.readInt16BE(EPOCH_AT)
-  }
-}
-
-/** One record of an intruder, as if the writer of the batch at offset 0 had written it. */
-interface Intrusion {
-  readonly firstSequence: number
-  readonly time?: number
-  readonly producerEpoch?: number
-}
-
-const intrude = Effect.fnUntraced(function* (
-  prefix: string,
-  kind: TopicKind,
-  { firstSequence, time = Date.now(), producerEpoch }: Intrusion
-) {
-  const cluster = yield* acquireCluster
-  // Before the marks of a transaction the broker takes nothing else of its producer.
-  yield* decidedEnd(kind)
-  return yield* Effect.promise(async () => {
-    const topic = topicName(prefix, kind)
-    const writer = await writerAt(cluster, topic, 0)
-    const identity = { ...writer, producerEpoch: producerEpoch ?? writer.producerEpoch }
-    const sender = new BatchSender(cluster, null, identity, { firstSequence })
-    const records = [record("of an intruder", kind)]
-    const times = { first: time, last: time }
-    await sender.send(await sender.sequence([{ topic, partition: 0, records, times }]), () => false)
-    return writer
-  })
-}, Effect.scoped)
 
 describe("a writer that nobody disturbs", () => {
   it.live("reads nothing back", () =>
@@ -580,6 +499,138 @@ describe("a batch of another program in the place of alk's own", () => {
         assert.deepStrictEqual(first, [[0], [1]])
         assert.deepStrictEqual([second, third], [first, first])
         yield* assertTexts("commands", ["one", "large".repeat(1_000)])
+      })
+    )
+  )
+})
+
+describe("a writer with another transactional id on the same partition", () => {
+  const both = Effect.fnUntraced(function* (prefix: string) {
+    const proxy = yield* flakyProxy
+    const placed = signingOf(prefix)
+    const older = yield* makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`, { placed })
+    const direct = { ...through(proxy), route: (broker: { host: string; port: number }) => broker }
+    const newer = yield* makeTransactionalWriter(direct, prefix, `${prefix}-w-2`, { placed })
+    const commit = (value: string) => older.commit([event(value)], () => [state(value)])
+    const junk = produceRaw(prefix, "state", [{ key: "owner", value: "junk" }])
+    return {
+      proxy,
+      older,
+      commit,
+      newer,
+      junk,
+      takeOver: Effect.orDie(newer.commit([], () => [state("owner")]))
+    }
+  })
+
+  const assertFencedBy = Effect.fnUntraced(function* (
+    { commit, newer }: Pick<Effect.Success<ReturnType<typeof both>>, "commit" | "newer">,
+    events: ReadonlyArray<string>,
+    states: ReadonlyArray<string>
+  ) {
+    const fenced = yield* Effect.flip(commit("late"))
+    assert.strictEqual(fenced._tag, "WriterFenced")
+    assert.include(String(fenced.cause), "another owner of the partition has written at offset")
+    yield* newer.commit([event("of the newer")], () => [state("of the newer")])
+    yield* assertTexts("events", [...events, "of the newer"])
+    yield* assertTexts("state", [...states, "of the newer"])
+  })
+
+  it.live("fences the older one between two of its transactions", () =>
+    withLog((prefix) =>
+      Effect.gen(function* () {
+        const writers = yield* both(prefix)
+        yield* writers.commit("one")
+        yield* writers.takeOver
+        yield* assertFencedBy(writers, ["one"], ["one", "owner"])
+      })
+    )
+  )
+
+  it.live("does so before the mark at the end of a transaction, which counts", () =>
+    withLog((prefix) =>
+      Effect.gen(function* () {
+        const writers = yield* both(prefix)
+        writers.proxy.decide = beforeOnce(END_TXN, writers.takeOver)
+        yield* writers.commit("one")
+        yield* assertFencedBy(writers, ["one"], ["one", "owner"])
+      })
+    )
+  )
+
+  it.live("does so once the older one has asked for the place of its first record", () =>
+    withLog((prefix) =>
+      Effect.gen(function* () {
+        const writers = yield* both(prefix)
+        writers.proxy.decide = beforeOnce(PRODUCE, writers.takeOver)
+        const commit = (value: string) => writers.older.commit([], () => [state(value)])
+        yield* assertFencedBy({ ...writers, commit }, [], ["owner"])
+      })
+    )
+  )
+
+  it.live("does so while the older one ends what junk has displaced", () =>
+    withLog((prefix) =>
+      Effect.gen(function* () {
+        const writers = yield* both(prefix)
+        yield* writers.commit("one")
+        yield* writers.junk
+        writers.proxy.decide = beforeOnce(END_TXN, writers.takeOver)
+        yield* assertFencedBy(writers, ["one"], ["one", "junk", "owner"])
+      })
+    )
+  )
+
+  it.live("is none where another program writes, copies of genuine records too", () =>
+    withLog((prefix) =>
+      Effect.gen(function* () {
+        const { commit, junk } = yield* both(prefix)
+        yield* commit("one")
+        yield* junk
+        yield* commit("two")
+        const [{ headers, key, value } = assert.fail("no record")] = yield* readAll("state")
+        const texts = Object.entries(headers).map(([name, text]) => [name, text.toString()])
+        yield* produceRaw(prefix, "state", [{ key, value, headers: Object.fromEntries(texts) }])
+        yield* commit("three")
+        yield* commit("four")
+        yield* assertTexts("events", ["one", "two", "three", "four"])
+        yield* assertTexts("state", ["one", "junk", "two", "one", "three", "four"])
+      })
+    )
+  )
+})
+
+describe("a transactional id that is stuck", () => {
+  it.live("is left for the next one, and the writer that has it commits nothing more", () =>
+    withLog((prefix) =>
+      Effect.gen(function* () {
+        const context = yield* Effect.context<EventLog>()
+        const proxy = yield* flakyProxy
+        const start = makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`, {
+          placed: signingOf(prefix),
+          stuckAfterMs: 1_000
+        })
+        const writer = yield* start
+        yield* writer.commit([event("one")], () => [state("one")])
+        // The partitions are part of the transaction by then.
+        const higher = intrude(prefix, "events", { firstSequence: 0, producerEpoch: 32_767 })
+        proxy.decide = beforeOnce(PRODUCE, Effect.provide(higher, context))
+        const failed = yield* Effect.flip(writer.commit([event("two")], () => [state("two")]))
+        assert.include(String(failed.cause), "refuses the epoch that the coordinator takes")
+        const next = yield* start
+        yield* next.commit([event("three")], () => [state("three")])
+        const late = yield* Effect.flip(writer.commit([event("late")], () => [state("late")]))
+        assert.strictEqual(late._tag, "LogUnavailable")
+        // The owner after that meets this one, at the same id.
+        const last = yield* start
+        const fenced = yield* Effect.flip(next.commit([event("late")], () => [state("late")]))
+        assert.strictEqual(
+          fenced._tag === "WriterFenced" && fenced.transactionalId,
+          `${prefix}-w-2`
+        )
+        yield* last.commit([event("four")], () => [state("four")])
+        yield* assertTexts("events", ["one", "of an intruder", "three", "four"])
+        yield* assertTexts("state", ["one", "three", "four"])
       })
     )
   )

@@ -18,8 +18,8 @@ export type Fate = "forward" | "lose request" | "lose answer" | "halve answer"
 
 export interface FlakyProxy {
   readonly port: number
-  /** Decides over each request from now on. */
-  decide: (apiKey: number) => Fate
+  /** Decides over each request from now on; while it thinks, the next of the connection wait. */
+  decide: (apiKey: number) => Fate | Promise<Fate>
   /** Kinds of the requests that arrived. */
   readonly seen: Array<number>
   close(): Promise<void>
@@ -43,6 +43,7 @@ const split = (bytes: Buffer): { readonly requests: Array<Buffer>; readonly rest
 const relay = (proxy: FlakyProxy, client: net.Socket, broker: net.Socket): void => {
   let pending: Buffer = Buffer.alloc(0)
   let losing: Fate | undefined
+  let turn = Promise.resolve()
   const end = () => {
     client.destroy()
     broker.destroy()
@@ -53,18 +54,19 @@ const relay = (proxy: FlakyProxy, client: net.Socket, broker: net.Socket): void 
     socket.on("error", end)
     socket.on("close", end)
   }
+  const pass = async (request: Buffer): Promise<void> => {
+    if (losing !== undefined || client.destroyed) return
+    const apiKey = request.readInt16BE(LENGTH_BYTES)
+    proxy.seen.push(apiKey)
+    const fate = await proxy.decide(apiKey)
+    if (fate === "lose request") return end()
+    if (fate !== "forward") losing = fate
+    broker.write(request)
+  }
   client.on("data", (chunk) => {
     const { requests, rest } = split(Buffer.concat([pending, chunk]))
     pending = rest
-    for (const request of requests) {
-      if (losing !== undefined) return
-      const apiKey = request.readInt16BE(LENGTH_BYTES)
-      proxy.seen.push(apiKey)
-      const fate = proxy.decide(apiKey)
-      if (fate === "lose request") return end()
-      if (fate !== "forward") losing = fate
-      broker.write(request)
-    }
+    for (const request of requests) turn = turn.then(() => pass(request)).catch(end)
   })
   broker.on("data", (chunk) => {
     if (losing === undefined) client.write(chunk)

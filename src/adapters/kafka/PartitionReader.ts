@@ -50,17 +50,17 @@ interface Pending {
   readonly reply: Promise<ReadonlyArray<Fetched>>
 }
 
-class ClusterReader {
+export class ClusterReader {
   readonly #cluster: RawCluster
   readonly #prefix: string
-  readonly #stalled: StalledEnds
+  readonly #stalled: StalledEnds | undefined
   /** A broker without new records delays its answer; the answers of the others do not wait for it. */
   readonly #pending = new Map<string, Pending>()
   #isClosed = false
   /** Which position comes first in the next request. */
   #turn = 0
 
-  constructor(cluster: RawCluster, prefix: string, stalled: StalledEnds) {
+  constructor(cluster: RawCluster, prefix: string, stalled?: StalledEnds) {
     this.#cluster = cluster
     this.#prefix = prefix
     this.#stalled = stalled
@@ -185,7 +185,7 @@ class ClusterReader {
       if (position === undefined) return []
       if (partition.errorCode === 0) {
         const fetched = toFetched(position, partition)
-        this.#stalled.look(fetched)
+        this.#stalled?.look(fetched)
         return [fetched]
       }
       const { offset, topic } = position

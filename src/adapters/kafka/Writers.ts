@@ -25,7 +25,7 @@ import {
   WriterFenced
 } from "../../ports/EventLog.ts"
 import { AppendedRecords } from "./AppendedRecords.ts"
-import { checkPlaces, PlaceTaken } from "./ExpectedPlaces.ts"
+import { checkPlaces, PlaceTaken, SeenPlaces, TakenOver } from "./ExpectedPlaces.ts"
 import {
   BatchReplaced,
   BatchSender,
@@ -58,6 +58,13 @@ import { retryWhile } from "./protocol/Retry.ts"
 export const TRANSACTION_TIMEOUT_MS = 15_000
 /** Milliseconds after which a commit, or a writer that cannot start, is given up. */
 const GIVE_UP_MS = 20_000
+/**
+ * Milliseconds of nothing but CONCURRENT_TRANSACTIONS after which a transactional id is stuck: the
+ * broker has ended what was left open by then, with what it waits between two looks (10 s).
+ */
+const STUCK_MS = TRANSACTION_TIMEOUT_MS + 10_000
+/** Transactional ids that a writer tries, one after the other. */
+const IDS_MAX = 10
 /** Milliseconds for one request; longer than a leader waits for its followers. */
 const REQUEST_TIMEOUT_MS = 14_000
 /** Milliseconds that a request in flight has left to finish when the scope closes. */
@@ -115,10 +122,10 @@ export const beforeDeadline = (connections: Connections): (() => boolean) => {
 }
 
 /** What takes too long is left alone; it stops by itself at the next `shouldContinue`. */
-const within = async <A>(work: Promise<A>, what: string): Promise<A> => {
+const within = async <A>(work: Promise<A>, what: string, ms = GIVE_UP_MS): Promise<A> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what} took too long`)), GIVE_UP_MS)
+    timer = setTimeout(() => reject(new Error(`${what} took too long`)), ms)
   })
   try {
     return await Promise.race([work, late])
@@ -288,9 +295,15 @@ export interface WriterOptions {
   /** Of records of public topics, zstd unless it is said. */
   readonly publicCompression?: Compression | undefined
   readonly placed?: PlacedSigning | undefined
+  /** Milliseconds; as long as a transaction of alk can take unless it is said. */
+  readonly stuckAfterMs?: number | undefined
 }
 
-const NOTHING_PLACED: PlacedSigning = { topics: new Set(), sign: (record) => record }
+const NOTHING_PLACED: PlacedSigning = {
+  topics: new Set(),
+  sign: (record) => record,
+  isGenuine: () => false
+}
 
 /** The coordinator takes the identity of a writer, and the leader of a partition has a higher epoch. */
 class IdSpoilt extends Error {
@@ -316,15 +329,19 @@ class Transactions {
   /** Where the next first record of a partition will be, after what this writer wrote there. */
   readonly #nextOffsets = new Map<string, number>()
   readonly #placed: PlacedSigning
+  readonly #seen: SeenPlaces
+  readonly #stuckAfterMs: number
 
   constructor(
     connections: Connections,
     prefix: string,
     transactionalId: string,
     identity: ProducerIdentity,
-    { placed = NOTHING_PLACED, publicCompression = "zstd" }: WriterOptions
+    { placed = NOTHING_PLACED, publicCompression = "zstd", stuckAfterMs = STUCK_MS }: WriterOptions
   ) {
     this.#placed = placed
+    this.#seen = new SeenPlaces(connections.cluster, prefix, placed)
+    this.#stuckAfterMs = stuckAfterMs
     this.#connections = connections
     this.#prefix = prefix
     this.#transactionalId = transactionalId
@@ -343,18 +360,18 @@ class Transactions {
   /**
    * Another producer id with the same transactional id, which fences as every start does. The
    * coordinator gives one once the epochs of the old one are used up, which are 32,767.
-   * @throws PRODUCER_FENCED if another writer is started in the meantime: an epoch is missing then
+   * @throws PRODUCER_FENCED if another writer is started in the meantime: an epoch is missing then,
+   *   IdStuck if the coordinator gives none
    */
   async renew(signal: AbortSignal): Promise<void> {
     const { cluster } = this.#connections
     const spoilt = this.#identity.producerId
     const shouldContinue = () => !this.#connections.isClosed && !signal.aborted
+    const identities = new Identities(this.#connections, this.#transactionalId, this.#stuckAfterMs)
     this.#identity = await retryWhile(cluster, shouldContinue, async () => {
-      const broker = await findCoordinator(this.#connections, this.#transactionalId)
-      const ask = async () => {
+      const ask = () => {
         signal.throwIfAborted()
-        const answer = await initProducerId(broker, this.#transactionalId, TRANSACTION_TIMEOUT_MS)
-        return throwOnErrorCode(answer).identity
+        return identities.next()
       }
       let known = await ask()
       while (known.producerId === spoilt) {
@@ -369,7 +386,7 @@ class Transactions {
       return known
     })
     this.#sender = this.#makeSender()
-    this.#nextOffsets.clear()
+    this.#forgetPlaces()
     this.#usable = true
   }
 
@@ -383,7 +400,16 @@ class Transactions {
     this.#usable = true
   }
 
-  /** Records that are not where they were expected are aborted, and written where there is room. */
+  /** Where another writer may have begun since, its records have to be seen: that is not asked anew. */
+  #forgetPlaces(): void {
+    this.#nextOffsets.clear()
+    for (const [key, { offset }] of this.#seen.places) this.#nextOffsets.set(key, offset)
+  }
+
+  /**
+   * Records that are not where they were expected are aborted, and written where there is room.
+   * @throws TakenOver if another owner has written what is in their place
+   */
   async #runUntilPlaced(
     first: ReadonlyArray<FirstRecord>,
     then: (placed: Placed) => ReadonlyArray<NewRecord>
@@ -396,7 +422,8 @@ class Transactions {
         if (error instanceof IdSpoilt) await this.#endOwn(shouldContinue)
         if (!(error instanceof PlaceTaken && shouldContinue())) throw error
         await this.#end("abort", shouldContinue)
-        this.#nextOffsets.clear()
+        await this.#seen.lookOn(shouldContinue)
+        this.#forgetPlaces()
       }
     }
   }
@@ -441,7 +468,11 @@ class Transactions {
       const [first] = records as [FirstRecord]
       next.set(this.#keyOf(first), offsets[first.topic]! + recordsIn(records))
     }
-    for (const [key, end] of next) this.#nextOffsets.set(key, end + MARKER_RECORDS)
+    for (const [key, end] of next) {
+      this.#nextOffsets.set(key, end + MARKER_RECORDS)
+      // Others may have written before the marker.
+      this.#seen.wroteUpTo(key, end)
+    }
   }
 
   /**
@@ -484,13 +515,15 @@ class Transactions {
     // From here on the end of the transaction before has its marker.
     await add([{ topic, partition }])
     const { cluster } = this.#connections
-    return retryWhile(cluster, shouldContinue, async () => {
+    const offset = await retryWhile(cluster, shouldContinue, async () => {
       await cluster.addMultipleTargetTopics([topic])
       const [found] = await cluster.fetchTopicsOffset([
         { topic, partitions: [{ partition }], fromBeginning: false }
       ])
       return Number(found!.partitions[0]!.offset)
     })
+    this.#seen.beginAt(this.#keyOf(record), { topic: record.topic, partition, offset })
+    return offset
   }
 
   #keyOf({ partition, topic }: Pick<NewRecord, "partition" | "topic">): string {
@@ -648,38 +681,123 @@ export const findCoordinator = (
     coordinatorType: TRANSACTION_COORDINATOR
   })
 
-/** An identity that fences every earlier writer of the same name and ends what it left open. */
-export const fence = (
-  connections: Connections,
-  transactionalId: string
-): Promise<ProducerIdentity> =>
-  retryWhile(connections.cluster, beforeDeadline(connections), async () => {
-    await connections.connect()
-    const broker = await findCoordinator(connections, transactionalId)
-    const answer = await initProducerId(broker, transactionalId, TRANSACTION_TIMEOUT_MS)
+/** The coordinator can't end the last transaction of an id: nothing ever begins another one. */
+class IdStuck extends Error {
+  override readonly name = "IdStuck"
+}
+
+/** Identities of one transactional id. Each fences every earlier one and ends what it left open. */
+class Identities {
+  readonly #connections: Connections
+  readonly #transactionalId: string
+  readonly #stuckAfterMs: number
+  /** Since when the coordinator has answered nothing but CONCURRENT_TRANSACTIONS. */
+  #concurrentSince: number | undefined
+
+  constructor(connections: Connections, transactionalId: string, stuckAfterMs: number) {
+    this.#connections = connections
+    this.#transactionalId = transactionalId
+    this.#stuckAfterMs = stuckAfterMs
+  }
+
+  get isWaiting(): boolean {
+    return this.#concurrentSince !== undefined
+  }
+
+  /** @throws IdStuck */
+  async next(): Promise<ProducerIdentity> {
+    const since = this.#concurrentSince
+    this.#concurrentSince = undefined
+    const id = this.#transactionalId
+    const broker = await findCoordinator(this.#connections, id)
+    const answer = await initProducerId(broker, id, TRANSACTION_TIMEOUT_MS)
+    if (answer.errorCode === CONCURRENT_TRANSACTIONS) {
+      const now = performance.now()
+      this.#concurrentSince = since ?? now
+      if (now - this.#concurrentSince >= this.#stuckAfterMs) {
+        throw new IdStuck(`the broker does not end the last transaction of ${id}`)
+      }
+    }
     return throwOnErrorCode(answer).identity
-  })
+  }
+}
 
 /**
- * A writer that has just fenced every earlier one with the same transactional id. What it writes to
- * public topics is compressed as their readers can take it, the rest with zstd.
+ * An identity that fences every earlier writer of the same id and ends what it left open.
+ * @throws IdStuck
+ */
+export const fence = (
+  connections: Connections,
+  transactionalId: string,
+  stuckAfterMs = STUCK_MS
+): Promise<ProducerIdentity> => {
+  const identities = new Identities(connections, transactionalId, stuckAfterMs)
+  const isInTime = beforeDeadline(connections)
+  const shouldContinue = () => isInTime() || (identities.isWaiting && !connections.isClosed)
+  return retryWhile(connections.cluster, shouldContinue, async () => {
+    await connections.connect()
+    return identities.next()
+  })
+}
+
+/**
+ * The first id of a writer that is not stuck: its name, or that with a number behind it. All take
+ * them in this order, so owners that follow each other meet at the same one. Where one got stuck
+ * between them, the places of their records fence the older one.
+ */
+const takeId = Effect.fnUntraced(function* (
+  connections: Connections,
+  name: string,
+  stuckAfterMs: number
+) {
+  for (let count = 1; ; count++) {
+    const transactionalId = count === 1 ? name : `${name}-${count}`
+    const attempt = () =>
+      within(
+        fence(connections, transactionalId, stuckAfterMs),
+        "fencing",
+        GIVE_UP_MS + stuckAfterMs
+      )
+    const taken = yield* Effect.tryPromise({
+      try: attempt,
+      catch: (cause) => new LogUnavailable({ operation: "fence", cause })
+    }).pipe(
+      Effect.map((identity) => ({ transactionalId, identity })),
+      Effect.catch((failure) =>
+        failure.cause instanceof IdStuck && count < IDS_MAX
+          ? Effect.as(
+              Effect.logError(
+                `${failure.cause.message}: a leader refuses its end, most likely because another `
+                  + "program has written with its producer id. The next transactional id is taken",
+                { transactionalId }
+              ),
+              undefined
+            )
+          : Effect.fail(failure)
+      )
+    )
+    if (taken !== undefined) return taken
+  }
+})
+
+/**
+ * A writer that has just fenced every earlier one with the same transactional id: `name`, or what
+ * `takeId` makes of it. What it writes to public topics is compressed as their readers can take it, the rest with zstd.
  */
 export const makeTransactionalWriter = (
   settings: KafkaSettings,
   prefix: string,
-  transactionalId: string,
+  name: string,
   options: WriterOptions = {}
 ): Effect.Effect<TransactionalWriter, LogUnavailable, Scope.Scope> =>
   Effect.gen(function* () {
     const connections = yield* acquireConnections(settings, prefix)
     const report = yield* makeReport(prefix)
-    const identity = yield* Effect.tryPromise({
-      try: () => within(fence(connections, transactionalId), "fencing"),
-      catch: (cause) => new LogUnavailable({ operation: "fence", cause })
-    })
+    const { stuckAfterMs = STUCK_MS } = options
+    const { identity, transactionalId } = yield* takeId(connections, name, stuckAfterMs)
     const transactions = new Transactions(connections, prefix, transactionalId, identity, options)
     const toFailure = (cause: unknown) =>
-      isFenced(cause)
+      isFenced(cause) || cause instanceof TakenOver
         ? new WriterFenced({ transactionalId, cause })
         : new LogUnavailable({ operation: "transaction", cause })
     const commit: TransactionalWriter["commit"] = (first, then) =>

@@ -13,7 +13,9 @@ import type {
   LogReader,
   LogRecord,
   NewRecord,
-  PackedRecords
+  PackedRecords,
+  PlacedSigning,
+  Position
 } from "../../ports/EventLog.ts"
 
 export interface AuthenticationSettings {
@@ -35,23 +37,42 @@ const withMac = (
   return { ...record, headers: { ...headers, [MAC_HEADER]: code } }
 }
 
+/** Why this service did not write a record there; undefined if it did. */
+const refusalOf = (
+  { mac, prefix }: AuthenticationSettings,
+  { headers, key, offset, refused, value }: LogRecord,
+  { partition, topic }: Pick<Position, "topic" | "partition">
+): string | undefined =>
+  refused
+  ?? mac.refusal({
+    topic: topicName(prefix, topic),
+    partition,
+    offset: placedTopics.has(topic) ? offset : undefined,
+    key,
+    value,
+    headers
+  })
+
 const checkedBy =
-  ({ mac, prefix }: AuthenticationSettings) =>
+  (settings: AuthenticationSettings) =>
   (fetched: Fetched): Fetched => {
     if (!isAuthenticated(fetched.topic)) return fetched
-    const { partition } = fetched
-    const topic = topicName(prefix, fetched.topic)
-    const isPlaced = placedTopics.has(fetched.topic)
     const check = (record: LogRecord): LogRecord => {
-      if (record.refused !== undefined) return record
+      const refused = refusalOf(settings, record, fetched)
+      if (refused === undefined || record.refused !== undefined) return record
       const { headers, key, offset, timestamp, value } = record
-      const place = { topic, partition, offset: isPlaced ? offset : undefined }
-      const refused = mac.refusal({ ...place, key, value, headers })
       // Named one by one: a record may be an object whose properties are not its own.
-      return refused === undefined ? record : { offset, timestamp, key, value, headers, refused }
+      return { offset, timestamp, key, value, headers, refused }
     }
     return { ...fetched, records: fetched.records.map(check) }
   }
+
+/** Of records that are bound to their offsets. */
+export const placedSigning = (settings: AuthenticationSettings): PlacedSigning => ({
+  topics: placedTopics,
+  sign: (record, offset) => withMac(settings, record, offset),
+  isGenuine: (record, place) => refusalOf(settings, record, place) === undefined
+})
 
 /** Packed records have no headers that could be added: they are of topics without MACs. */
 const packedWithoutMac = (packed: PackedRecords): PackedRecords => {
@@ -77,10 +98,7 @@ export const authenticated = (
     fetch: (positions, limits) =>
       Effect.map(reader.fetch(positions, limits), (all) => all.map(check))
   })
-  const placed = {
-    topics: placedTopics,
-    sign: (record: NewRecord, offset: number) => withMac(settings, record, offset)
-  }
+  const placed = placedSigning(settings)
   return {
     ...log,
     // Copied it would not grow.

@@ -1,0 +1,123 @@
+/** What the tests of writers share: records, a network that loses some, another program that writes. */
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { inject } from "vitest"
+import { BatchSender } from "../../../src/adapters/kafka/protocol/BatchSender.ts"
+import { makeCluster, type RawCluster } from "../../../src/adapters/kafka/protocol/KafkaClient.ts"
+import { fetchStored } from "../../../src/adapters/kafka/protocol/StoredBatch.ts"
+import { RecordMac } from "../../../src/domain/records/RecordMac.ts"
+import { type TopicKind, topicName } from "../../../src/domain/records/Topics.ts"
+import type { NewRecord } from "../../../src/ports/EventLog.ts"
+import { placedSigning } from "../../../src/services/commands/AuthenticatedLog.ts"
+import { type Fate, type FlakyProxy, startFlakyProxy } from "../../support/FlakyProxy.ts"
+import { decidedEnd, readAll } from "../../support/Log.ts"
+
+export const record = (value: string, topic: TopicKind = "commands", partition = 0): NewRecord => ({
+  topic,
+  partition,
+  key: "acme",
+  value
+})
+
+export const event = (value: string): NewRecord => record(value, "events")
+export const state = (value: string): NewRecord => record(value, "state")
+
+export const assertTexts = Effect.fnUntraced(function* (
+  topic: TopicKind,
+  wanted: ReadonlyArray<string | undefined>,
+  partition = 0
+) {
+  const records = yield* readAll(topic, partition)
+  assert.deepStrictEqual(
+    records.map(({ value }) => value?.toString()),
+    wanted,
+    topic
+  )
+})
+
+export const flakyProxy = Effect.acquireRelease(
+  Effect.promise(() => startFlakyProxy(inject("bootstrap"))),
+  (proxy) => Effect.promise(() => proxy.close())
+)
+
+export const through = (proxy: FlakyProxy) => ({
+  brokers: [inject("bootstrap")],
+  clientId: "flaky",
+  log: () => undefined,
+  route: () => ({ host: "127.0.0.1", port: proxy.port })
+})
+
+/** What `happens` before a request of a kind is passed on: the first of them, or the nth. */
+export const beforeOnce = (
+  wanted: number,
+  happens: Effect.Effect<unknown, unknown>,
+  nth = 1
+): FlakyProxy["decide"] => {
+  let seen = 0
+  return async (apiKey): Promise<Fate> => {
+    if (apiKey === wanted && ++seen === nth) await Effect.runPromise(happens)
+    return "forward"
+  }
+}
+
+export const acquireCluster = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const cluster = makeCluster({
+      brokers: [inject("bootstrap")],
+      clientId: "intruder",
+      log: () => undefined
+    })
+    await cluster.connect()
+    return cluster
+  }),
+  (cluster) => Effect.promise(() => cluster.disconnect())
+)
+
+const PRODUCER_ID_AT = 43
+const EPOCH_AT = 51
+
+/** Who wrote the batch at an offset. */
+export const writerAt = async (cluster: RawCluster, topic: string, offset: number) => {
+  await cluster.addMultipleTargetTopics([topic])
+  const [nodeId = ""] = Object.keys(cluster.findLeaderForPartitions(topic, [0]))
+  const broker = await cluster.findBroker({ nodeId })
+  const place = { topic, partition: 0, bytes: Buffer.alloc(1_000) }
+  const { bytes } = await broker.connectionPool.send(fetchStored(place, offset))
+  return {
+    producerId: bytes!.readBigInt64BE(PRODUCER_ID_AT),
+    producerEpoch: bytes!.readInt16BE(EPOCH_AT)
+  }
+}
+
+/** One record of an intruder, as if the writer of the batch at offset 0 had written it. */
+export interface Intrusion {
+  readonly firstSequence: number
+  readonly time?: number
+  readonly producerEpoch?: number
+  /** Into an open transaction of this id; else only behind what is decided. */
+  readonly within?: string
+}
+
+export const intrude = Effect.fnUntraced(function* (
+  prefix: string,
+  kind: TopicKind,
+  { firstSequence, producerEpoch, time = Date.now(), within }: Intrusion
+) {
+  const cluster = yield* acquireCluster
+  // Before the marks of a transaction the broker takes nothing else of its producer.
+  if (within === undefined) yield* decidedEnd(kind)
+  return yield* Effect.promise(async () => {
+    const topic = topicName(prefix, kind)
+    const writer = await writerAt(cluster, topic, 0)
+    const identity = { ...writer, producerEpoch: producerEpoch ?? writer.producerEpoch }
+    const sender = new BatchSender(cluster, within ?? null, identity, { firstSequence })
+    const records = [record("of an intruder", kind)]
+    const times = { first: time, last: time }
+    await sender.send(await sender.sequence([{ topic, partition: 0, records, times }]), () => false)
+    return writer
+  })
+}, Effect.scoped)
+
+/** The signing of a service, for its records in the topics of a test. */
+export const signingOf = (prefix: string) =>
+  placedSigning({ mac: new RecordMac("a secret of the writers' tests"), prefix })
