@@ -86,6 +86,18 @@ export class PartitionLog {
     return { records, next: Math.max(from, stable) }
   }
 
+  /** What other transactions have written from an offset on and not aborted. */
+  othersFrom(
+    from: number,
+    own: Transaction
+  ): ReadonlyArray<{ readonly record: LogRecord; readonly isOpen: boolean }> {
+    return this.#entries.slice(this.#indexOf(from)).flatMap(({ record, transaction }) => {
+      const part = transaction?.parts.get(this)
+      if (record === undefined || transaction === own || part === "aborted") return []
+      return [{ record, isOpen: part === "open" }]
+    })
+  }
+
   /** All committed records. */
   get committed(): ReadonlyArray<LogRecord> {
     return this.read(0, Number.POSITIVE_INFINITY).records

@@ -3,6 +3,7 @@
  * of its own, on whose calls faults happen.
  */
 import { Effect, Semaphore } from "effect"
+import { placedTopics } from "../../src/domain/records/RecordMac.ts"
 import { partitionedTopics, type TopicKind } from "../../src/domain/records/Topics.ts"
 import { Placement } from "../../src/domain/registry/Placement.ts"
 import {
@@ -32,6 +33,15 @@ type Log = EventLog["Service"]
 const TRANSACTION_TIMEOUT_MS = 15_000
 /** Appends that arrive later than the lease of their writer ends would be another fault. */
 const APPEND_SLOW = { request: 800, answer: 500, isOrdered: true }
+/** Share of writers that find the id of their name stuck and take another one, which fences nobody. */
+const STUCK_IDS = 0.2
+
+/** Nothing but the service writes here: what stands in these topics is genuine, without a MAC. */
+const UNSIGNED: PlacedSigning = {
+  topics: placedTopics,
+  sign: (record) => record,
+  isGenuine: () => true
+}
 
 /** The newest writer of a transactional id. */
 interface Producer {
@@ -47,6 +57,8 @@ export interface BrokenPromises {
   readonly loses?: (record: NewRecord) => boolean
   /** Share of commits that are acknowledged although they are aborted. */
   readonly falseCommits?: number
+  /** Writers don't look at what stands in the places of their records; each has an id of its own. */
+  readonly isBlind?: boolean
 }
 
 const unavailable = (operation: string) => (cause: string) =>
@@ -58,6 +70,8 @@ export class SimulatedLog {
   readonly #broken: BrokenPromises
   readonly #logs = new Map<string, PartitionLog>()
   readonly #producers = new Map<string, Producer>()
+  /** How many ids of a name are stuck. */
+  readonly #stuck = new Map<string, number>()
   readonly #groups = new Map<string, SimulatedGroup>()
 
   constructor(faults: Faults, partitions: number, broken: BrokenPromises = {}) {
@@ -129,7 +143,7 @@ export class SimulatedLog {
         Effect.sync(() => {
           listeners.set(topic, (listeners.get(topic) ?? new Set()).add(listener))
         }),
-      writer: (name, placed) => this.#writer(life, name, placed),
+      writer: (name, placed = UNSIGNED) => this.#writer(life, name, placed),
       membership: (name) => this.group(name).membership(life)
     }
   }
@@ -253,16 +267,20 @@ export class SimulatedLog {
   #writer(
     life: Life,
     name: string,
-    placed?: PlacedSigning
+    placed: PlacedSigning
   ): Effect.Effect<TransactionalWriter, LogUnavailable> {
     return this.#faults.call(
       life,
       "writer",
       (answer) => {
-        const producer = this.#producer(name)
+        const rate = this.#broken.isBlind === true ? 1 : STUCK_IDS
+        const isStuck = this.#faults.isOn && this.#faults.chance.isHit(rate)
+        const stuck = (this.#stuck.get(name) ?? 0) + (isStuck ? 1 : 0)
+        this.#stuck.set(name, stuck)
+        const producer = this.#producer(`${name}-${stuck}`)
         producer.epoch += 1
         const { epoch } = producer
-        this.#faults.log(`${life.name} is writer ${name} of epoch ${epoch}`)
+        this.#faults.log(`${life.name} is writer ${name}-${stuck} of epoch ${epoch}`)
         this.#end(producer, "aborted")
         this.#whenIdle(producer, () =>
           answer(Effect.succeed(this.#transactions(life, name, producer, epoch, placed)))
@@ -277,18 +295,29 @@ export class SimulatedLog {
     name: string,
     producer: Producer,
     epoch: number,
-    placed?: PlacedSigning
+    placed: PlacedSigning
   ): TransactionalWriter {
     let isUsable = true
     const fenced = new WriterFenced({ transactionalId: name, cause: "a newer epoch" })
-    const request = <A>(what: string, apply: (answer: (value: A) => void) => void) =>
+    /** Up to where it knows what stands where its records are signed for their places. */
+    const seen = new Map<PartitionLog, number>()
+    const request = <A>(
+      what: string,
+      apply: (
+        answer: (value: A) => void,
+        refuse: (failure: LogUnavailable | WriterFenced) => void
+      ) => void
+    ) =>
       this.#faults.call<A, LogUnavailable | WriterFenced>(
         life,
         what,
         (answer) => {
           const go = () =>
             producer.epoch === epoch
-              ? apply((value) => answer(Effect.succeed(value)))
+              ? apply(
+                  (value) => answer(Effect.succeed(value)),
+                  (failure) => answer(Effect.fail(failure))
+                )
               : answer(Effect.fail(fenced))
           // The markers of the transaction before may still be on their way.
           if (what === "begin" && producer.epoch === epoch) this.#whenIdle(producer, go)
@@ -308,14 +337,26 @@ export class SimulatedLog {
         answer({ offsets: this.#appendFirst(first, transaction) })
       })
     const follow = (records: ReadonlyArray<NewRecord>) =>
-      request<void>("follow", (answer) => {
+      request<void>("follow", (answer, refuse) => {
         const { transaction } = producer
         for (const record of records) {
           if (this.#broken.loses?.(record) === true) continue
           const { partition, topic } = record
           const log = this.of(topic, partition)
-          const signed = placed?.topics.has(topic) === true ? placed.sign(record, log.end) : record
-          log.append([signed], this.#faults.time.wall, transaction)
+          if (!placed.topics.has(topic)) {
+            log.append([record], this.#faults.time.wall, transaction)
+            continue
+          }
+          const genuine = log
+            .othersFrom(seen.get(log) ?? log.end, transaction!)
+            .filter((other) => placed.isGenuine(other.record, record))
+          if (genuine.length > 0 && this.#broken.isBlind !== true) {
+            this.#end(producer, "aborted")
+            const isOpen = genuine.some((other) => other.isOpen)
+            return refuse(isOpen ? unavailable("transaction")("its place is taken") : fenced)
+          }
+          log.append([placed.sign(record, log.end)], this.#faults.time.wall, transaction)
+          seen.set(log, log.end)
         }
         answer()
       })

@@ -82,4 +82,9 @@ describe("a run notices", () => {
     const found = noticed({ broken: { falseCommits: 0.1 } })
     assert.match(found, /no end|lacks what is visible|where \d+ was expected|does not link|is lost/)
   })
+
+  it("an older sequencer that is not fenced by the places of its records", () => {
+    const found = noticed({ broken: { isBlind: true } })
+    assert.match(found, /where \d+ was expected|twice|does not link|no end/)
+  })
 })
