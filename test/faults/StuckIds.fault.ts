@@ -16,8 +16,6 @@ import { makeTransactionalWriter } from "../../src/adapters/kafka/Writers.ts"
 import { topicName } from "../../src/domain/records/Topics.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
 import { cacheDir } from "../adapters/embedded/fixtures.ts"
-import { PRODUCE } from "../support/FlakyProxy.ts"
-import { readNow, withLog } from "../support/Log.ts"
 import {
   assertTexts,
   beforeOnce,
@@ -28,11 +26,16 @@ import {
   signingOf,
   state,
   through
-} from "./support/Writers.ts"
+} from "../integration/support/Writers.ts"
+import { PRODUCE } from "../support/FlakyProxy.ts"
+import { readNow, withLog } from "../support/Log.ts"
 
 const HIGHER = { firstSequence: 0, producerEpoch: 32_767 }
 
-/** Whether the broker asks the coordinator if what is written to a transaction belongs to it. */
+/**
+ * Whether the broker asks the coordinator if what is written to a transaction belongs to it. A change
+ * may fail transactions of others that are under way: no other test runs beside this one.
+ */
 const setVerified = (isVerified: boolean) =>
   Effect.promise(async () => {
     const brokers = [inject("bootstrap")]
