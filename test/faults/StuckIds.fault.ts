@@ -1,7 +1,7 @@
 /**
  * Transactions that the broker never ends, and their remedy with Kafka's own client for operators.
- * Brokers before 4 let another program write into it with the producer id of alk and a higher epoch; this one
- * does without the check that they lack.
+ * Into one that has records of alk already, another program can write with the producer id of alk and a
+ * higher epoch only where the broker does not check that, so here it does without.
  */
 import { execFile } from "node:child_process"
 import { join } from "node:path"

@@ -708,6 +708,7 @@ class Identities {
   async next(): Promise<ProducerIdentity> {
     const since = this.#concurrentSince
     this.#concurrentSince = undefined
+    await this.#connections.connect()
     const id = this.#transactionalId
     const broker = await findCoordinator(this.#connections, id)
     const answer = await initProducerId(broker, id, TRANSACTION_TIMEOUT_MS)
@@ -734,10 +735,7 @@ export const fence = (
   const identities = new Identities(connections, transactionalId, stuckAfterMs)
   const isInTime = beforeDeadline(connections)
   const shouldContinue = () => isInTime() || (identities.isWaiting && !connections.isClosed)
-  return retryWhile(connections.cluster, shouldContinue, async () => {
-    await connections.connect()
-    return identities.next()
-  })
+  return retryWhile(connections.cluster, shouldContinue, () => identities.next())
 }
 
 /**
@@ -782,7 +780,8 @@ const takeId = Effect.fnUntraced(function* (
 
 /**
  * A writer that has just fenced every earlier one with the same transactional id: `name`, or what
- * `takeId` makes of it. What it writes to public topics is compressed as their readers can take it, the rest with zstd.
+ * `takeId` makes of it. What it writes to public topics is compressed as their readers can take it,
+ * the rest with zstd.
  */
 export const makeTransactionalWriter = (
   settings: KafkaSettings,
