@@ -174,6 +174,12 @@ export class EventLog extends Context.Service<
     ends(
       positions: ReadonlyArray<Pick<Position, "topic" | "partition">>
     ): Effect.Effect<ReadonlyArray<number>, LogUnavailable>
+    /** Removes the records of a partition that are below an offset. */
+    deleteBelow(
+      topic: TopicKind,
+      partition: number,
+      offset: number
+    ): Effect.Effect<void, LogUnavailable>
     readonly reader: Effect.Effect<LogReader, LogUnavailable, Scope.Scope>
     readonly appender: Effect.Effect<LogAppender, LogUnavailable, Scope.Scope>
     /**

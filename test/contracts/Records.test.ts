@@ -8,7 +8,6 @@ import { assert, describe, it } from "vitest"
 import { advance, stateRecords } from "../../src/actors/sequencer/Changelog.ts"
 import type { StateChanges } from "../../src/actors/sequencer/SequencerDraft.ts"
 import {
-  adoptedRecord,
   emptyState,
   handOverRecord,
   metaRecord,
@@ -267,7 +266,6 @@ const run = (): Outcome => {
   const records = [
     metaRecord(4),
     ownerRecord(crypto.randomUUID()),
-    adoptedRecord({ at: NOW, events_next: 3, traces_next: 0 }),
     ...ofKeyChange(changes),
     ...stateRecords(state, changes, ends)
   ]

@@ -19,6 +19,7 @@ import { commandRecord, ingestCommand } from "../support/Events.ts"
 import { eventually, eventuallyAsync } from "../support/Eventually.ts"
 import {
   append,
+  leaveTransaction,
   loseTopic,
   produceRaw,
   type RawRecord,
@@ -377,6 +378,15 @@ describe("the marker of an installation", () => {
         // Another program's changes nothing.
         yield* produceRaw(prefix, "quarantine", [{ key: MARKER_KEY, value: null }])
         assert.deepStrictEqual(yield* markerOf({ prefix }), all[0]!)
+      })
+    )
+  )
+
+  it.live("is written although a process that was fenced has left the end of its transaction", () =>
+    withView((prefix) =>
+      Effect.gen(function* () {
+        yield* leaveTransaction(prefix, "quarantine", ["never committed"], "abort")
+        assert.strictEqual((yield* markerOf({ prefix })).format, 2)
       })
     )
   )

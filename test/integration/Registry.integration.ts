@@ -2,13 +2,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { layerLogFollower, RegistryView } from "../../src/actors/follower/LogFollower.ts"
+import { REGISTRY } from "../../src/actors/log/RegistryChanges.ts"
+import { trimRegistry } from "../../src/actors/sequencer/RegistryTrim.ts"
+import { emptyState } from "../../src/actors/sequencer/SequencerState.ts"
 import { SYSTEM_TENANT } from "../../src/domain/Identifiers.ts"
 import { LINKS_MAX } from "../../src/domain/registry/Registry.ts"
-import type { ShareLink } from "../../src/domain/registry/RegistryEntry.ts"
+import {
+  type RegistryChange,
+  registryRecord,
+  type ShareLink
+} from "../../src/domain/registry/RegistryEntry.ts"
 import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
+import { EventLog } from "../../src/ports/EventLog.ts"
+import { asService } from "../support/Authenticated.ts"
 import { commandRecord } from "../support/Events.ts"
 import { eventually } from "../support/Eventually.ts"
-import { append, readAll } from "../support/Log.ts"
+import { append, cleanupPolicy, produceRaw, readAll } from "../support/Log.ts"
 import { TENANT, withView } from "./support/Evidence.ts"
 import { finalState, registryCommand, running, type Service } from "./support/Service.ts"
 
@@ -38,6 +47,8 @@ const shows = (service: Service, ...ids: ReadonlyArray<string>) =>
     linksOf(service),
     (links) => links.length === ids.length && ids.every((id) => links.includes(id))
   )
+
+const idsOf = (links: ReadonlyArray<ShareLink>) => links.map(({ id }) => id)
 
 const systemEvents = Effect.map(
   readAll("events"),
@@ -108,6 +119,59 @@ describe("share links that ended long ago", () => {
         const { registry } = yield* RegistryView.pipe(Effect.provideContext(again))
         assert.strictEqual(registry().links.size, LINKS_MAX)
       })
+    )
+  )
+})
+
+describe("the topic of the registry", () => {
+  it.live("is made short by its writer, and the broker removes nothing from it", () =>
+    withView((prefix) =>
+      asService(
+        { prefix },
+        Effect.gen(function* () {
+          const links = Array.from({ length: 3 }, (_, index) => link(`l-${index}`, 20))
+          yield* make(...links)
+          yield* Effect.scoped(
+            Effect.flatMap(running, (service) => shows(service, ...idsOf(links)))
+          )
+          const revoked = { ...links[1]!, revoked_at: formatMicros(nowMicros()) }
+          const log = yield* EventLog
+          const partition = log.partitionOf(SYSTEM_TENANT)
+          const trimmed = Effect.gen(function* () {
+            const writer = yield* log.writer(`sequencer-${partition}`)
+            const state = emptyState(partition, log.partitions, { dedup: 10, idempotency: 10 })
+            state.registry.take(links.map((one): RegistryChange => ({ kind: "link", link: one })))
+            for (let count = 0; count < 20; count++) {
+              const change: RegistryChange = { kind: "link", link: revoked }
+              state.registry.take([change])
+              const record = { ...REGISTRY, ...registryRecord(change) }
+              yield* writer.commit([], () => [record])
+            }
+            assert.isFalse(yield* trimRegistry(log, writer, state))
+            // A record of another program with the key of a revocation.
+            yield* produceRaw(prefix, "registry", [{ key: "link/l-1", value: null }])
+            assert.isTrue(yield* trimRegistry(log, writer, state, 10))
+          }).pipe(Effect.scoped)
+          const before = yield* log.bounds("registry", 0)
+          yield* trimmed
+          const after = yield* log.bounds("registry", 0)
+          assert.isAbove(after.start, before.end)
+          const left = (yield* readAll("registry")).map(({ key, refused }) => [`${key}`, refused])
+          assert.deepStrictEqual(
+            left,
+            idsOf(links).map((id) => [`link/${id}`, undefined])
+          )
+          assert.strictEqual(yield* cleanupPolicy(prefix, "registry"), "delete")
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const service = yield* running
+              yield* shows(service, ...idsOf(links))
+              const { links: known } = service.view.registry()
+              assert.strictEqual(known.get("l-1")?.revoked_at, revoked.revoked_at)
+            })
+          )
+        })
+      )
     )
   )
 })

@@ -135,6 +135,7 @@ export class SimulatedLog {
       bounds: (topic, partition) =>
         Effect.map(ends([{ topic, partition }]), ([end = 0]) => ({ start: 0, end })),
       ends,
+      deleteBelow: () => Effect.die(new Error("not simulated")),
       reader: Effect.succeed({
         fetch: (positions, limits) => this.#fetch(life, positions, limits)
       }),

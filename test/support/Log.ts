@@ -292,7 +292,7 @@ export const produceRaw = (
           }
         ]
       })
-    const isCompacted = ["state", "progress", "registry"].includes(topic)
+    const isCompacted = ["state", "progress"].includes(topic)
     if (isCompacted) await setPolicy("delete")
     const send = () =>
       producer.send({
@@ -308,4 +308,26 @@ export const produceRaw = (
     )
     if (isCompacted) await setPolicy("compact")
     await Promise.all([admin.disconnect(), producer.disconnect()])
+  })
+
+/** What the broker removes from a topic. */
+export const cleanupPolicy = (
+  prefix: string,
+  topic: TopicKind
+): Effect.Effect<string | undefined> =>
+  Effect.promise(async () => {
+    const admin = plainKafka().admin()
+    await admin.connect()
+    const { resources } = await admin.describeConfigs({
+      includeSynonyms: false,
+      resources: [
+        {
+          type: ConfigResourceTypes.TOPIC,
+          name: topicName(prefix, topic),
+          configNames: ["cleanup.policy"]
+        }
+      ]
+    })
+    await admin.disconnect()
+    return resources[0]?.configEntries[0]?.configValue
   })

@@ -15,11 +15,8 @@ import { noProgress, type Progress, progressAfter } from "../../domain/records/P
 import { type Receipt, readReceipt, readVerdict } from "../../domain/records/Receipt.ts"
 import { ATTEMPT_HEADER, KIND_HEADER, RECEIPT_HEADER } from "../../domain/records/RecordHeaders.ts"
 import {
-  ADOPTED_KEY,
-  type Adopted,
   HAND_OVER_PREFIX,
   HEAD_PREFIX,
-  readAdopted,
   readTreeSigner,
   SIGNER_KEY,
   TRACE_HEAD_PREFIX
@@ -76,8 +73,6 @@ class LogState {
   readonly traceHeads = new Map<string, Head>()
   /** Per partition: which records of the chains' topics a sequencer has written. */
   readonly own: Array<OwnRecords>
-  /** By partition when the topics were adopted. */
-  readonly adopted = new Map<number, Adopted>()
   /** Notes with which keys have handed trees over, by `handOverName`. */
   readonly handOvers = new Map<string, string>()
   /** vkey of the key that signs the trees, by partition. */
@@ -224,8 +219,6 @@ class LogState {
       else this.handOvers.set(name, readCheckpoint(record.value).note)
     } else if (key === SIGNER_KEY && record.value !== null) {
       this.signers.set(partition, readTreeSigner(record.value).vkey)
-    } else if (key === ADOPTED_KEY && record.value !== null) {
-      this.adopted.set(partition, readAdopted(record.value))
     } else this.own[partition]!.take(record)
   }
 
@@ -502,7 +495,7 @@ const makeHeads = (
           () => undecided()!.decide(chain, records)
         )
       }),
-    adopted: (partition) => Effect.sync(() => logState.adopted.get(partition)),
+    adopted: (partition) => Effect.sync(() => logState.own[partition]?.adopted),
     reached: ({ chain, tenantId }, offset, sequenceNumber) => {
       const all = chain === "events" ? heads : traceHeads
       const partition = log.partitionOf(tenantId)

@@ -5,6 +5,7 @@
  */
 import type { Chain } from "../../domain/chain/Chains.ts"
 import { type Own, OwnOffsets } from "../../domain/records/OwnOffsets.ts"
+import type { Adopted } from "../../domain/records/StateRecords.ts"
 import type { Fetched, LogRecord } from "../../ports/EventLog.ts"
 
 /**
@@ -40,6 +41,11 @@ export class OwnRecords {
 
   get own(): Own {
     return this.#own
+  }
+
+  /** When the topics were last taken for what a sequencer has written; undefined if never. */
+  get adopted(): Adopted | undefined {
+    return this.#own.adopted
   }
 
   /** Where `alk.state` is read on. */

@@ -37,6 +37,7 @@ import { malformedRecords } from "../log/Malformed.ts"
 import { advance, endsAfter, type LogEnds, stateRecords } from "./Changelog.ts"
 import { IdTexts } from "./IdTexts.ts"
 import { withoutMisplaced } from "./Misplaced.ts"
+import { trimRegistry } from "./RegistryTrim.ts"
 import { itemsRejected } from "./RejectedItems.ts"
 import { isNewer, newerFormat, PartitionRefused } from "./Restoring.ts"
 import { stepCheckpoints } from "./SequencerCheckpoints.ts"
@@ -63,6 +64,8 @@ const CHUNK_EVENTS_MAX = 10_000
 const CHECKPOINT_LOOK_MICROS = 1_000_000
 /** Microseconds between two looks at share links that have ended. */
 const PURGE_LOOK_MICROS = 60_000_000
+/** Microseconds between two looks at how long the registry's topic is. */
+const TRIM_LOOK_MICROS = 3_600_000_000
 /** Bytes of the events in one transaction at most, before compression. */
 const CHUNK_BYTES_MAX = 16 * 1_048_576
 
@@ -431,6 +434,9 @@ export const runSequencer = (
     const cache = new ExecutionCache(log, yield* log.reader, state, traceStore)
     const checkpoints = makeCheckpoints(writer, state, settings)
     const purge = makePurge(writer, state, settings)
+    const trim = lookedFor(TRIM_LOOK_MICROS, () =>
+      Effect.as(trimRegistry(log, writer, state), false)
+    )
     let next = state.applied + 1
     let pending = yield* Effect.forkChild(fetch(next))
     for (;;) {
@@ -461,6 +467,7 @@ export const runSequencer = (
       if (refused !== undefined) return yield* refused
       yield* checkpoints
       yield* purge
+      yield* trim
       yield* evict(writer, state, cache)
     }
   }).pipe(Effect.scoped)

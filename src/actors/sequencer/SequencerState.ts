@@ -11,11 +11,11 @@ import {
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
+import { defined } from "../../domain/Defined.ts"
 import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
 import { isWriter } from "../../domain/records/CommandWriter.ts"
 import { type StrayRange, Strays, straysKey } from "../../domain/records/OwnOffsets.ts"
 import {
-  ADOPTED_KEY,
   type Adopted,
   APPLIED_KEY,
   CHECKPOINT_PREFIX,
@@ -26,7 +26,6 @@ import {
   IDEMPOTENCY_PREFIX,
   META_KEY,
   OWNER_KEY,
-  readAdopted,
   readApplied,
   readMeta,
   readOwner,
@@ -203,6 +202,7 @@ export const windowEnds = (state: Pick<SequencerState, WindowKind | "stored">): 
 /** The record `applied` of a state. */
 export const appliedRecord = (
   {
+    adopted,
     applied,
     eventsNext,
     strays,
@@ -212,6 +212,7 @@ export const appliedRecord = (
     tracesUnlogged
   }: Pick<
     SequencerState,
+    | "adopted"
     | "applied"
     | "eventsNext"
     | "strays"
@@ -236,7 +237,8 @@ export const appliedRecord = (
     dedup_first: dedup.first,
     dedup_next: dedup.next,
     idempotency_first: idempotency.first,
-    idempotency_next: idempotency.next
+    idempotency_next: idempotency.next,
+    ...defined({ adopted })
   }
   return jsonRecord(APPLIED_KEY, record)
 }
@@ -320,8 +322,6 @@ export const handOverRecord = (checkpoint: CheckpointRecord): StateRecord => {
 
 export const straysRecord = (range: StrayRange) =>
   jsonRecord(straysKey(range), { next: range.next })
-
-export const adoptedRecord = (adopted: Adopted) => jsonRecord(ADOPTED_KEY, adopted)
 
 export const signerRecord = (signer: TreeSigner) => jsonRecord(SIGNER_KEY, signer)
 
@@ -409,6 +409,7 @@ const replayApplied = (into: Replay, value: Buffer | null): void => {
     dedup: { first: applied?.dedup_first ?? 0, next: applied?.dedup_next ?? 0 },
     idempotency: { first: applied?.idempotency_first ?? 0, next: applied?.idempotency_next ?? 0 }
   }
+  into.state.adopted = applied?.adopted
   into.started = applied !== undefined
 }
 
@@ -462,7 +463,6 @@ export const replay = (into: Replay, key: string, value: Buffer | null): void =>
   else if (key === APPLIED_KEY) replayApplied(into, value)
   else if (value === null) return
   else if (key === OWNER_KEY) into.owner = readOwner(value).owner
-  else if (key === ADOPTED_KEY) into.state.adopted = readAdopted(value)
   else if (key === META_KEY) into.partitions = readMeta(value).partitions
 }
 
@@ -511,7 +511,6 @@ export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
   for (const checkpoint of state.checkpoints.values()) records.push(checkpointRecord(checkpoint))
   for (const checkpoint of state.handOvers.values()) records.push(handOverRecord(checkpoint))
   if (state.signer !== undefined) records.push(signerRecord(state.signer))
-  if (state.adopted !== undefined) records.push(adoptedRecord(state.adopted))
   for (const range of state.strays.all) records.push(straysRecord(range))
   for (const [writer, number] of state.writers) records.push(writerRecord(writer, number))
   records.push(...state.traces.snapshot())

@@ -2,11 +2,11 @@
 import { Effect, type Scope } from "effect"
 import { partitionedTopics, topicName } from "../../domain/records/Topics.ts"
 import type { RestoreTarget } from "../../ports/BackupLog.ts"
-import { LogUnavailable, TopicsInvalid } from "../../ports/EventLog.ts"
+import { type LogUnavailable, TopicsInvalid } from "../../ports/EventLog.ts"
 import { uncommittedCluster, writtenEndsOf } from "./ExistingLog.ts"
 import { makePlacedWriter } from "./PlacedWriter.ts"
 import { type KafkaSettings, makeKafka } from "./protocol/KafkaClient.ts"
-import { ensureTopics, type TopicSettings } from "./Topics.ts"
+import { deleteBelow, ensureTopics, type TopicSettings } from "./Topics.ts"
 
 export const emptyLog = (
   settings: KafkaSettings,
@@ -36,22 +36,6 @@ export const emptyLog = (
       partitions,
       ends,
       writer: (topic, partition) => makePlacedWriter(placed, topic, partition),
-      deleteBelow: (kind, partition, offset) =>
-        Effect.acquireUseRelease(
-          Effect.sync(() => kafka.admin()),
-          (admin) =>
-            Effect.tryPromise({
-              try: async () => {
-                const topic = topicName(prefix, kind)
-                await admin.connect()
-                // kafkajs knows the leaders of a topic only once it has asked for its offsets.
-                await admin.fetchTopicOffsets(topic)
-                const partitions = [{ partition, offset: String(offset) }]
-                await admin.deleteTopicRecords({ topic, partitions })
-              },
-              catch: (cause) => new LogUnavailable({ operation: "delete records", cause })
-            }),
-          (admin) => Effect.promise(() => admin.disconnect().catch(() => undefined))
-        )
+      deleteBelow: deleteBelow(kafka, prefix)
     }
   })

@@ -16,7 +16,14 @@ import {
 } from "./protocol/KafkaClient.ts"
 import { WHILE_LEADERS_MOVE } from "./protocol/Retry.ts"
 import { makeStalledEnds } from "./StalledEnds.ts"
-import { commonCount, ensureTopics, growTopics, type TopicSettings, topicCounts } from "./Topics.ts"
+import {
+  commonCount,
+  deleteBelow,
+  ensureTopics,
+  growTopics,
+  type TopicSettings,
+  topicCounts
+} from "./Topics.ts"
 import { makeAppender, makeTransactionalWriter } from "./Writers.ts"
 
 type Offsets = ReadonlyArray<number>
@@ -100,6 +107,7 @@ export const logOn = (
           return { start, end }
         }),
       ends: (positions) => offsets(positions, false),
+      deleteBelow: deleteBelow(kafka, topics.prefix),
       reader: makeReader(settings, topics.prefix, stalled),
       appender: makeAppender(settings, topics.prefix, appended),
       onAppended: (topic, listener) => appended.listen(topic, listener),

@@ -47,9 +47,11 @@ const isSpreading = (cause: unknown): boolean =>
 const CONFIG_RESOURCE_TOPIC = 2
 const DAY_MS = 86_400_000
 
+const SEGMENT_BYTES = "16777216"
+
 const compacted = {
   "cleanup.policy": "compact",
-  "segment.bytes": "16777216",
+  "segment.bytes": SEGMENT_BYTES,
   "segment.ms": "600000",
   "min.cleanable.dirty.ratio": "0.1"
 }
@@ -71,9 +73,11 @@ const topicConfig = (kind: TopicKind, settings: TopicSettings): Record<string, s
     case "checkpoints":
     case "quarantine":
       return { "retention.ms": "-1" }
+    case "registry":
+      // The broker removes records by their keys, whoever has written them: the sequencer does instead.
+      return { "retention.ms": "-1", "segment.bytes": SEGMENT_BYTES }
     case "state":
     case "progress":
-    case "registry":
       return compacted
   }
 }
@@ -223,6 +227,24 @@ export const growTopics = (
     },
     unavailable("add partitions")
   )
+
+/** Removes the records of a partition that are below an offset. */
+export const deleteBelow =
+  (kafka: Kafka, prefix: string) =>
+  (kind: TopicKind, partition: number, offset: number): Effect.Effect<void, LogUnavailable> =>
+    asAdmin(
+      kafka,
+      async (admin) => {
+        const topic = topicName(prefix, kind)
+        // kafkajs knows the leaders of a topic only once it has asked for its offsets.
+        await admin.fetchTopicOffsets(topic)
+        await admin.deleteTopicRecords({
+          topic,
+          partitions: [{ partition, offset: String(offset) }]
+        })
+      },
+      unavailable("delete records")
+    )
 
 /** The least that each of the partitioned topics has. */
 export const commonCount = (counts: ReadonlyMap<TopicKind, number>): number =>

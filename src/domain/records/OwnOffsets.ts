@@ -5,7 +5,13 @@
  */
 import { type Chain, chains } from "../chain/Chains.ts"
 import { RecordUnreadable } from "../json/RecordFields.ts"
-import { APPLIED_KEY, readApplied, readStrays, STRAYS_PREFIX } from "./StateRecords.ts"
+import {
+  type Adopted,
+  APPLIED_KEY,
+  readApplied,
+  readStrays,
+  STRAYS_PREFIX
+} from "./StateRecords.ts"
 
 /** Offsets of a chain's topic that hold nothing of the sequencer, `next` exclusive. */
 export interface StrayRange {
@@ -86,6 +92,8 @@ export class OwnOffsets implements Own {
   readonly #strays = new Strays()
   #straysTotal = 0
   #next: Partial<Record<Chain, number>> = {}
+  /** When the topics were last taken for what a sequencer has written. */
+  adopted: Adopted | undefined
 
   /**
    * A copy of an older record takes nothing back; without a value the changelog was cleared. Other
@@ -98,10 +106,12 @@ export class OwnOffsets implements Own {
     if (value === null) {
       this.#next = {}
       this.#straysTotal = 0
+      this.adopted = undefined
       return
     }
-    const { events_next, strays_total = 0, traces_next } = readApplied(value)
+    const { adopted, events_next, strays_total = 0, traces_next } = readApplied(value)
     this.#straysTotal = strays_total
+    this.adopted = adopted
     this.#reached("events", events_next)
     if (traces_next !== undefined) this.#reached("traces", traces_next)
   }

@@ -31,7 +31,6 @@ export const WRITER_PREFIX = "writer/"
 export const DEDUP_PREFIX = "dedup/"
 export const IDEMPOTENCY_PREFIX = "idem/"
 export const STRAYS_PREFIX = "strays/"
-export const ADOPTED_KEY = "adopted"
 
 /** Bytes of one packed entry of a window: 16 of key, 16 of mark, 8 of number. */
 export const ENTRY_BYTES = 40
@@ -47,6 +46,14 @@ export const Meta = Schema.Struct({
 export const Owner = Schema.Struct({
   owner: Schema.String.check(Schema.isUUID()).annotate({ description: "Names the owner's start." })
 })
+
+/** When the topics were last taken for what a sequencer has written. */
+export const Adopted = Schema.Struct({
+  at: time("When the changelog was made again from the topics."),
+  events_next: natural("What alk.events held before this offset counts by its links alone."),
+  traces_next: natural("What alk.traces held before this offset counts by its links alone.")
+})
+export type Adopted = typeof Adopted.Type
 
 /** The record `applied`. */
 export const StoredProgress = Schema.Struct({
@@ -65,7 +72,12 @@ export const StoredProgress = Schema.Struct({
   dedup_first: natural("Ordinal of the first entry of the records `dedup/…`."),
   dedup_next: natural("Ordinal after the last one."),
   idempotency_first: natural("The same of the records `idempotency/…`."),
-  idempotency_next: natural("Ordinal after the last one.")
+  idempotency_next: natural("Ordinal after the last one."),
+  adopted: Schema.optionalKey(Adopted).annotate({
+    description:
+      "The changelog was lost and was made again from the topics. No MAC says of what they held then "
+      + "that a sequencer had written it."
+  })
 })
 export type StoredProgress = typeof StoredProgress.Type
 
@@ -112,14 +124,6 @@ export const StoredStrays = Schema.Struct({
   next: sequence("Offset after the last of them.")
 })
 
-/** The record `adopted`. */
-export const Adopted = Schema.Struct({
-  at: time("When the changelog was made again from the topics."),
-  events_next: natural("What alk.events held before this offset counts by its links alone."),
-  traces_next: natural("What alk.traces held before this offset counts by its links alone.")
-})
-export type Adopted = typeof Adopted.Type
-
 /** An entry of a window, unpacked. */
 export const WindowEntry = Schema.Struct({
   key: hex16("dedup: names tenant and event id. idem: names tenant, method, path and key."),
@@ -138,8 +142,6 @@ export const readTreeSigner = recordDecoder(TreeSigner, "signer")
 export const readWriter = recordDecoder(StoredWriter, "writer")
 /** @throws RecordUnreadable */
 export const readStrays = recordDecoder(StoredStrays, "strays")
-/** @throws RecordUnreadable */
-export const readAdopted = recordDecoder(Adopted, "adopted")
 /** Older versions wrote fewer members. @throws RecordUnreadable */
 export const readApplied = recordDecoder(
   StoredProgress.mapFields((fields) => ({
@@ -280,15 +282,6 @@ const contracts: ReadonlyArray<Omit<RecordContract, "topic" | "headers">> = [
       `\`${STRAYS_PREFIX}<events or traces>/<first offset>\``
     ),
     value: StoredStrays
-  },
-  {
-    name: "state-adopted",
-    title: "State: topics adopted",
-    description:
-      "The changelog was lost and was made again from the topics. No MAC says of what they held then "
-      + "that a sequencer had written it.",
-    key: Schema.Literal(ADOPTED_KEY),
-    value: Adopted
   }
 ]
 

@@ -12,6 +12,7 @@ import type {
   Partitions,
   QuarantineAct,
   RegistryChange,
+  RegistryEntry,
   Session,
   ShareLink,
   SigningKey,
@@ -61,6 +62,11 @@ class Owned<
   }
 }
 
+const entriesOf = <A>(
+  all: ReadonlyMap<string, A>,
+  toEntry: (one: A) => RegistryEntry
+): ReadonlyArray<RegistryEntry> => [...all.values()].map(toEntry)
+
 export class RegistryTable implements Registry {
   readonly #keys = new Owned<ApiKey>()
   readonly #links = new Owned<ShareLink>()
@@ -89,6 +95,31 @@ export class RegistryTable implements Registry {
   take(changes: Iterable<RegistryChange>): this {
     for (const change of changes) this.#takeOne(change)
     return this
+  }
+
+  /** All that it holds, as changes of an empty one. */
+  get entries(): ReadonlyArray<RegistryEntry> {
+    const dataVersion = this.#dataVersion
+    const partitions = this.#partitions
+    return [
+      ...(dataVersion === undefined
+        ? []
+        : [{ kind: "data_version", data_version: dataVersion } as const]),
+      ...(partitions === undefined ? [] : [{ kind: "partitions", partitions } as const]),
+      ...entriesOf(this.#tenants, (tenant) => ({ kind: "tenant", tenant })),
+      ...entriesOf(this.keys, (key) => ({ kind: "key", key })),
+      ...entriesOf(this.#keyUses, (key_use) => ({ kind: "key_use", key_use })),
+      ...entriesOf(this.links, (link) => ({ kind: "link", link })),
+      ...entriesOf(this.sessions, (session) => ({ kind: "session", session })),
+      ...entriesOf(this.#signingKeys, (signing_key) => ({ kind: "signing_key", signing_key })),
+      ...entriesOf(this.#quarantineActs, (quarantine_act) => ({
+        kind: "quarantine_act",
+        quarantine_act
+      })),
+      ...entriesOf(this.#retentions, (retention) => ({ kind: "retention", retention })),
+      ...entriesOf(this.#prunedPoints, (pruned) => ({ kind: "pruned", pruned })),
+      ...entriesOf(this.#tombstones, (tombstone) => ({ kind: "tombstone", tombstone }))
+    ]
   }
 
   tenant(id: string): Tenant | undefined {

@@ -15,7 +15,7 @@ import { MAC_HEADER } from "../../domain/records/RecordHeaders.ts"
 import type { RecordMac } from "../../domain/records/RecordMac.ts"
 import { topicKinds, topicName } from "../../domain/records/Topics.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
-import type { EventLog, LogReader, LogRecord } from "../../ports/EventLog.ts"
+import type { EventLog, LogReader, LogRecord, Position } from "../../ports/EventLog.ts"
 
 /** Processes that start together fence each other until one of them is through. */
 const whileFenced = Schedule.exponential("20 millis").pipe(
@@ -61,8 +61,29 @@ const findMarker = Effect.fnUntraced(function* (installation: Installation, read
   return { ...others, marker }
 })
 
+const FIRST_LIMITS = { waitMs: 250, maxBytes: 65_536 }
+
+/** Whether a partition holds a record: ends of transactions, which processes that start leave, are none. */
+const holdsRecord = Effect.fnUntraced(function* (
+  reader: LogReader,
+  position: Position,
+  end: number
+) {
+  let { offset } = position
+  while (offset < end) {
+    const [fetched] = yield* reader.fetch([{ ...position, offset }], FIRST_LIMITS)
+    if (fetched === undefined) continue
+    if (fetched.records.length > 0) return true
+    offset = fetched.nextOffset
+  }
+  return false
+})
+
 /** Topics that hold records, by name. */
-const filledTopics = Effect.fnUntraced(function* ({ log, prefix }: Installation) {
+const filledTopics = Effect.fnUntraced(function* (
+  { log, prefix }: Installation,
+  reader: LogReader
+) {
   const places = topicKinds.flatMap((topic) =>
     Array.from({ length: topic === "registry" ? 1 : log.partitions }, (_, partition) => ({
       topic,
@@ -70,8 +91,14 @@ const filledTopics = Effect.fnUntraced(function* ({ log, prefix }: Installation)
     }))
   )
   const ends = yield* log.ends(places)
-  const filled = places.filter((_, index) => ends[index]! > 0)
-  return [...new Set(filled.map(({ topic }) => topicName(prefix, topic)))]
+  const filled = new Set<string>()
+  for (const [index, place] of places.entries()) {
+    if (ends[index] === 0 || filled.has(topicName(prefix, place.topic))) continue
+    const { end, start } = yield* log.bounds(place.topic, place.partition)
+    const position = { ...place, offset: start }
+    if (yield* holdsRecord(reader, position, end)) filled.add(topicName(prefix, place.topic))
+  }
+  return [...filled]
 })
 
 const refusalOf = (
@@ -113,7 +140,7 @@ export const checkInstallation = Effect.fn("Installation.check")(function* (
     // A commit may be acknowledged before readers see it: only now is it sure that there is none.
     const { marker, ...others } = yield* findMarker(installation, reader)
     if (marker !== undefined) return marker
-    const message = refusalOf(prefix, others, yield* filledTopics(installation))
+    const message = refusalOf(prefix, others, yield* filledTopics(installation, reader))
     if (message !== undefined) return yield* new InstallationRefused({ message })
     const made: Marker = { format: 2, created_at: currentTime() }
     const value = JSON.stringify(made)

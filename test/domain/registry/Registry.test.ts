@@ -785,6 +785,14 @@ describe("the registry in memory", () => {
         }
         for (const change of changes) pure = changed(pure, change)
         const table = new RegistryTable().take(changes)
+        // Its entries are all of it, once more through their records.
+        const again = new RegistryTable().take(
+          table.entries.map(registryRecord).map(({ key, value }) => {
+            assert.isNotNull(value)
+            return readRegistryRecord(Buffer.from(key), Buffer.from(value!))!
+          })
+        )
+        assert.deepStrictEqual(again.entries, table.entries)
         for (const name of [
           "tenants",
           "keys",
