@@ -1,5 +1,5 @@
 /**
- * The contracts of `alk.registry`. The topic is compacted, the newest record of a key is what holds.
+ * The contracts of `alk.registry`. The newest record of a key is what holds.
  */
 import { PrunedPoint } from "../chain/PrunedPoint.ts"
 import { form } from "../Forms.ts"

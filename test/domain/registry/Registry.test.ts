@@ -785,14 +785,10 @@ describe("the registry in memory", () => {
         }
         for (const change of changes) pure = changed(pure, change)
         const table = new RegistryTable().take(changes)
-        // Its entries are all of it, once more through their records.
-        const again = new RegistryTable().take(
-          table.entries.map(registryRecord).map(({ key, value }) => {
-            assert.isNotNull(value)
-            return readRegistryRecord(Buffer.from(key), Buffer.from(value!))!
-          })
-        )
-        assert.deepStrictEqual(again.entries, table.entries)
+        // Its entries are all of it.
+        const again = new RegistryTable().take(table.entries)
+        assert.deepStrictEqual(again.dataVersion(), pure.dataVersion)
+        assert.deepStrictEqual(again.partitions(), pure.partitions)
         for (const name of [
           "tenants",
           "keys",
@@ -806,6 +802,7 @@ describe("the registry in memory", () => {
           "tombstones"
         ] as const) {
           assert.deepStrictEqual([...table[name]], [...pure[name]])
+          assert.deepStrictEqual([...again[name]], [...pure[name]])
         }
         assert.deepStrictEqual(table.dataVersion(), pure.dataVersion)
         assert.deepStrictEqual(table.partitions(), pure.partitions)
