@@ -22,8 +22,8 @@ export class InflateFailed extends Error {
   }
 }
 
-/** Frames of one input at most: a context of the decoder is made for each. */
-const FRAMES_MAX = 4_096
+/** Frames of one input at most: a context of the decoder is made for each, about half a millisecond. */
+const FRAMES_MAX = 256
 
 const invalid = (coding: Coding, why: string, cause?: unknown): InflateFailed =>
   new InflateFailed("invalid", `not valid ${coding}${why}`, { cause })

@@ -144,7 +144,7 @@ describe("zstd", () => {
 
   it("reads a limited number of frames", async () => {
     const frame = compress.zstd(Buffer.alloc(0))
-    await same("zstd", Buffer.concat(Array.from({ length: 4_096 }, () => frame)), "")
-    await same("zstd", Buffer.concat(Array.from({ length: 4_097 }, () => frame)), "invalid")
+    await same("zstd", Buffer.concat(Array.from({ length: 256 }, () => frame)), "")
+    await same("zstd", Buffer.concat(Array.from({ length: 257 }, () => frame)), "invalid")
   })
 })

@@ -10,8 +10,8 @@ import type { TopicKind } from "../../domain/records/Topics.ts"
 import type { EventLog, LogReader, LogRecord, Position } from "../../ports/EventLog.ts"
 import { type Partition, scan } from "./PartitionScan.ts"
 
-/** Lines for the records of one fetch at most: the rest is only counted. */
-const LINES_MAX = 20
+/** Lines for the records of one fetch, or transaction, at most: the rest is only counted. */
+export const LINES_MAX = 20
 
 export const malformedRecords = counterOf("alk_records_malformed_total")
 

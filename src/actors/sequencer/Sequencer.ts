@@ -33,7 +33,7 @@ import {
   type TransactionalWriter,
   type WriterFenced
 } from "../../ports/EventLog.ts"
-import { malformedRecords } from "../log/Malformed.ts"
+import { LINES_MAX, malformedRecords } from "../log/Malformed.ts"
 import { advance, endsAfter, type LogEnds, stateRecords } from "./Changelog.ts"
 import { IdTexts } from "./IdTexts.ts"
 import { withoutMisplaced } from "./Misplaced.ts"
@@ -282,9 +282,14 @@ const report = (changes: StateChanges, partition: number) =>
       yield* Metric.update(newestCheckpoint, Date.parse(signed.created_at) / 1_000)
     }
     yield* itemsRejected(changes.counts.refused, { partition })
-    for (const { offset, reason } of changes.quarantined) {
-      yield* Metric.update(quarantinedCommands, 1)
+    const { quarantined } = changes
+    if (quarantined.length > 0) yield* Metric.update(quarantinedCommands, quarantined.length)
+    for (const { offset, reason } of quarantined.slice(0, LINES_MAX)) {
       yield* Effect.logError("a command is quarantined", { partition, offset, reason })
+    }
+    if (quarantined.length > LINES_MAX) {
+      const commands = quarantined.length - LINES_MAX
+      yield* Effect.logError("more commands are quarantined", { partition, commands })
     }
   })
 

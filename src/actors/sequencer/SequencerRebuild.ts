@@ -64,27 +64,40 @@ const commandOffsetOf = (record: LogRecord): number => {
   return /^[0-9]+$/.test(text) && Number.isSafeInteger(offset) ? offset : -1
 }
 
-/** Offset of the last command whose outcome is in the topics; -1 if none ever did. */
-const lastApplied = ({ log, partition, reader }: Restoring) =>
-  Effect.gen(function* () {
-    let applied = -1
-    for (const topic of ["receipts", "quarantine"] as const) {
-      yield* scanAll(log, reader, { topic, partition }, (records) => {
-        for (const record of records) applied = Math.max(applied, commandOffsetOf(record))
-      })
-    }
-    if (applied >= 0) return applied
-    const commands = yield* log.bounds("commands", partition)
-    const receipts = yield* log.bounds("receipts", partition)
-    // Nothing of the topic has expired, and none of it answers a command.
-    if (receipts.start === 0) return commands.start - 1
-    if (commands.start === commands.end) return commands.end - 1
-    return yield* refuse(
-      partition,
-      `alk.state is lost and the receipts that name the commands applied have expired, while `
-        + `alk.commands still holds ${commands.end - commands.start} commands: see 'alk repair --help'`
-    )
+/** The last command that the records of a topic answer; -1 if they answer none. */
+const lastAnswered = Effect.fnUntraced(function* (
+  { log, partition, reader }: Restoring,
+  topic: "receipts" | "quarantine"
+) {
+  let answered = -1
+  yield* scanAll(log, reader, { topic, partition }, (records) => {
+    for (const record of records) answered = Math.max(answered, commandOffsetOf(record))
   })
+  return answered
+})
+
+/**
+ * Offset of the last command whose outcome is in the topics; -1 if none ever did. Every command that was
+ * applied has a receipt; one that was set aside says nothing of those after it.
+ */
+const lastApplied = Effect.fnUntraced(function* (restoring: Restoring) {
+  const { log, partition } = restoring
+  const answered = yield* lastAnswered(restoring, "receipts")
+  const commands = yield* log.bounds("commands", partition)
+  const receipts = yield* log.bounds("receipts", partition)
+  if (answered >= 0 || receipts.start === 0) {
+    const aside = yield* lastAnswered(restoring, "quarantine")
+    const applied = Math.max(answered, aside)
+    // Nothing of the topic has expired, and none of it answers a command.
+    return applied >= 0 ? applied : commands.start - 1
+  }
+  if (commands.start === commands.end) return commands.end - 1
+  return yield* refuse(
+    partition,
+    `alk.state is lost and the receipts that name the commands applied have expired, while `
+      + `alk.commands still holds ${commands.end - commands.start} commands: see 'alk repair --help'`
+  )
+})
 
 /** What the window of client ids remembers of a record; without a key nothing. */
 interface Numbered {

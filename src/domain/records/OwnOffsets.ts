@@ -91,6 +91,8 @@ export interface Own {
 export class OwnOffsets implements Own {
   readonly #strays = new Strays()
   #straysTotal = 0
+  /** True once a record of the changelog was seen: then there is one of how far it goes, too. */
+  #isBegun = false
   #next: Partial<Record<Chain, number>> = {}
   /** When the topics were last taken for what a sequencer has written. */
   adopted: Adopted | undefined
@@ -101,6 +103,7 @@ export class OwnOffsets implements Own {
    * @throws RecordUnreadable
    */
   take(key: string, value: Buffer | null): void {
+    this.#isBegun = true
     if (key.startsWith(STRAYS_PREFIX)) this.#strays.replay(key, value)
     if (key !== APPLIED_KEY) return
     if (value === null) {
@@ -116,9 +119,10 @@ export class OwnOffsets implements Own {
     if (traces_next !== undefined) this.#reached("traces", traces_next)
   }
 
-  /** False where another program's records have removed some of those that say what is not own. */
+  /** False where another program's records have removed some of those that say what is own. */
   get isWhole(): boolean {
-    return this.#strays.size >= this.#straysTotal
+    const isKnown = !this.#isBegun || this.#next.events !== undefined
+    return isKnown && this.#strays.size >= this.#straysTotal
   }
 
   #reached(chain: Chain, next: number): void {

@@ -13,7 +13,7 @@ const OPERATORS = words(`
   intDiv intDivOrZero modulo moduloOrZero positiveModulo negate abs gcd lcm min2 max2 in notIn globalIn
   globalNotIn nullIn notNullIn like notLike ilike notILike match isNull isNotNull isNullable
   isDistinctFrom isNotDistinctFrom between if multiIf ifNull nullIf coalesce assumeNotNull toNullable
-  least greatest tuple tupleElement array arrayElement map lambda cast caseWithExpression
+  least greatest tuple tupleElement array arrayElement map cast caseWithExpression
   caseWithoutExpression bitAnd bitOr bitXor bitNot bitShiftLeft bitShiftRight bitTest
   bitCount concat concatWithSeparator 
 `)

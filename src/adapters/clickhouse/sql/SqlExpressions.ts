@@ -489,10 +489,7 @@ export abstract class SqlExpressions extends SqlReader {
     if (word === "columns") this.fail("COLUMNS(…) can't be used: name the columns", token)
     if (!isAllowedFunction(written)) this.fail(`the function ${written} can't be used`, token)
     const begin = this.sizes.begin()
-    const read =
-      word === "lambda"
-        ? this.inLambda(() => this.#plainCall(written))
-        : (this.#special(word, written) ?? this.#plainCall(written))
+    const read = this.#special(word, written) ?? this.#plainCall(written)
     this.sizes.end(begin, (parts) => this.sizes.call(word, parts, token))
     return read
   }
@@ -652,7 +649,7 @@ export abstract class SqlExpressions extends SqlReader {
       if (takesFunction(written) && second !== undefined) this.#function(first!, starts[0]!)
       if (MEMBERSHIP.test(written) && second !== undefined) this.#members(starts[1]!, second)
       // Several matches take it time by their square.
-      if (/^json_query$/i.test(written) && !ONE_MATCH.test(second?.sql ?? ""))
+      if (/^json_(query|exists|value)$/i.test(written) && !ONE_MATCH.test(second?.sql ?? ""))
         this.fail(`the path of ${written} has to be a text without *, and without "to"`, starts[1])
       const texts = read.map(({ sql }) => sql)
       const name = written.toLowerCase()

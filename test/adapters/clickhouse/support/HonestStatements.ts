@@ -422,7 +422,6 @@ export const honestStatements: ReadonlyArray<string> = [
   "SELECT true AS t, t AND false, true + 1, TRUE = 1",
   "SELECT map('a', map('b', 1))['a']['b'], [map('k', 2)][1]['k'], ([1, 2], 3).1[2]",
   "SELECT tuple(tuple(1, 2), 3).1.2, ((1, 2), 3).1.1",
-  "SELECT arrayMap(lambda(tuple(x), x + 1), [1])",
   "SELECT arrayMap((x, y) -> (x, y), ['a'], ['b'])[1].2",
   "SELECT arrayFilter(x -> NOT x = 1, [1, 2]), arrayMap(x -> x ? 'a' : 'b', [0, 1]), arrayMap(x -> x BETWEEN 1 AND 2, [1, 3]), arrayMap(x -> x IS NULL, [1, NULL])",
   "SELECT plus(1, 2), equals(1, 1), and(1, 0), or(1, 0), not(1), notEquals(1, 2), less(1, 2), like('a', 'a'), tuple(), array()",

@@ -334,7 +334,9 @@ const endless = [
   "SELECT repeat('a', sequence_number) FROM events",
   "SELECT space(1000001), leftPad('', 1000001), rpad('', 1000001, 'a')",
   "SELECT arraySum(arrayMap(x -> arraySum(arrayMap(y -> x * y, range(10000))), range(10000)))",
-  "SELECT arrayMap(lambda(tuple(x), repeat('a', 10000)), range(1000))",
+  "SELECT JSON_EXISTS('[]', '$[0 to 100000000]')",
+  "SELECT JSON_VALUE('[]', '$[0 to 100000000]')",
+  "SELECT JSON_EXISTS('[[]]', '$[*][*]')",
   "SELECT arrayResize([1], 100000000), range(0, 100000000, 3)",
   "SELECT arrayDistinct(range(100000000)), arrayIntersect(range(100000000), range(100000000))",
   "SELECT arrayFold((a, x) -> concat(a, a), range(40), 'a')",
@@ -360,7 +362,22 @@ const endless = [
   `SELECT ${"sum".repeat(6_000)}(1)`
 ]
 
+/** Functions that the views call: a lambda of such a name would stand for them. */
+const calledByViews = ["unhex", "equals", "if", "and", "JSONExtractString", "empty", "notEmpty"]
+
+/** A lambda that has a name. ClickHouse calls it wherever the name is called, in the views as well. */
+const namedLambdas = calledByViews.flatMap((name) => [
+  `WITH lambda(tuple(x), 'umbrella') AS ${name} SELECT count() FROM events`,
+  `WITH LAMBDA(tuple(x, y), 1) AS "${name}" SELECT count() FROM events`,
+  `WITH (x -> 'umbrella') AS ${name} SELECT count() FROM events`,
+  `WITH (x, y) -> 1 AS ${name} SELECT ${name}(1, 2) FROM events`,
+  `SELECT count() FROM events WHERE notEmpty(arrayMap((lambda(tuple(x), 'umbrella') AS ${name}), ['a']))`,
+  `SELECT count() FROM events WHERE notEmpty(arrayMap(((x -> 'umbrella') AS ${name}), ['a']))`,
+  `SELECT x -> 1 AS ${name}, count() FROM events`
+])
+
 export const hostileStatements: ReadonlyArray<string> = [
+  ...namedLambdas,
   ...endless,
   ...spread(everywhere, placesOfExpressions, 1),
   ...spread(others, placesOfExpressions, STRIDE),
