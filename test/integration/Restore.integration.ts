@@ -11,6 +11,7 @@ import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import { type Command, dedupKeyOf } from "../../src/domain/records/Command.ts"
 import { encodeCommand } from "../../src/domain/records/CommandBytes.ts"
 import { eventsOf, toBatch } from "../../src/domain/records/EventBatch.ts"
+import { OwnOffsets } from "../../src/domain/records/OwnOffsets.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
 import { KIND_HEADER, MAC_HEADER } from "../../src/domain/records/RecordHeaders.ts"
 import {
@@ -385,6 +386,35 @@ describe("a sequencer that starts", () => {
         assert.notInclude(String(yield* readAll("state")), "adopted")
       })
     )
+  )
+
+  it.live(
+    "takes nothing over behind a head that is there, where it is not said how far it goes",
+    () =>
+      withOwnLog((prefix) =>
+        Effect.gen(function* () {
+          for (const one of [command(1, 3), { ...command(2), tenantId: "other" }]) {
+            yield* append([toRecord(one)])
+            yield* runUntil(Number(one.receiptId.slice(4)))
+          }
+          const forged = linking((yield* readAll("events"))[2]!.value!, "a".repeat(64))
+          yield* produceRaw(prefix, "events", [{ key: "acme", value: forged }])
+          const gone = (name: string) => ["applied", "head/other"].includes(name)
+          assert.strictEqual(yield* compacted(gone, start), "ready")
+          const own = new OwnOffsets()
+          for (const { key, refused, value } of yield* readAll("state")) {
+            if (refused === undefined) own.take(String(key), value)
+          }
+          const { length: records } = yield* readAll("events")
+          assert.strictEqual(records, 5)
+          assert.deepInclude(own.adopted, { events_next: 5 })
+          assert.strictEqual(own.next("events"), 5)
+          yield* append([toRecord(command(3, 2))])
+          yield* runUntil(3)
+          const genuine = (yield* readAll("events")).filter(({ value }) => String(value) !== forged)
+          assertChain(acmeOf(genuine.map(({ value }) => linkOf(value!)!)), 5)
+        })
+      )
   )
 
   it.live("believes no receipts, checkpoints and set aside commands of others", () =>

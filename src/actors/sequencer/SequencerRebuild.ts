@@ -181,24 +181,23 @@ const readBoth = Effect.fnUntraced(function* (restoring: Restoring, isOwn: IsOwn
 const readTopics = Effect.fnUntraced(function* (restoring: Restoring, outdated: Outdated) {
   const { partition } = restoring
   const { state, totals } = outdated.gathered
-  const { hasHeads } = outdated
+  const { hasHeads, hasStrays } = outdated
   const nexts = { events: state.eventsNext, traces: state.tracesNext }
   const strays = yield* straysOf(restoring, outdated)
+  const isOwn: IsOwn = (chain, offset) => !strays.has(chain, offset)
   const bounded =
     totals
-    && strays
     && (yield* readBoth(
       restoring,
-      (chain, offset) => offset < nexts[chain] && !strays.has(chain, offset)
+      (chain, offset) => offset < nexts[chain] && isOwn(chain, offset)
     ))
   const isProven =
     bounded !== undefined
     && (hasHeads
-      || (sumOf(bounded.events.walk.heads) === totals?.events
+      || (hasStrays
+        && sumOf(bounded.events.walk.heads) === totals?.events
         && sumOf(bounded.traces.walk.heads) === totals?.facts))
-  const read = isProven
-    ? bounded
-    : yield* readBoth(restoring, (chain, offset) => !state.strays.has(chain, offset))
+  const read = isProven ? bounded : yield* readBoth(restoring, isOwn)
   for (const { chain, others, walk } of [read.events, read.traces] satisfies Array<ReadChain>) {
     const missing = isProven ? undefined : walk.missingBefore
     if (missing !== undefined) {
@@ -209,23 +208,26 @@ const readTopics = Effect.fnUntraced(function* (restoring: Restoring, outdated: 
     }
     yield* reportPassedOver(partition, chain, others)
   }
-  return { ...read, isProven, strays: strays ?? state.strays }
+  return { ...read, isProven, strays }
 })
 
-/** Which offsets of the topics are not the sequencer's; undefined where nothing says it. */
+/**
+ * Which offsets of the topics are not the sequencer's. A head is the last one that was written: where
+ * records that say more are gone, what it does not lead back to is not the sequencer's.
+ */
 const straysOf = Effect.fnUntraced(function* (
   restoring: Restoring,
   { gathered: { state }, hasHeads, hasStrays }: Outdated
 ) {
   if (hasStrays) return state.strays
-  if (!hasHeads) return undefined
-  const strays = new Strays()
+  const ranges = [state.strays.all]
   for (const chain of chains) {
-    const next = chain === "events" ? state.eventsNext : state.tracesNext
-    const beside = yield* rangesBeside(restoring, chain, headsOf(state, chain), next)
-    for (const range of beside) strays.add(range)
+    const heads = headsOf(state, chain)
+    if (hasHeads || heads.size > 0) {
+      ranges.push(yield* rangesBeside(restoring, chain, heads, hasHeads))
+    }
   }
-  return strays
+  return Strays.of(ranges.flat())
 })
 
 /** What is said for good of topics that were adopted; nothing of empty ones. */
@@ -365,6 +367,12 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
     const [eventsNext, tracesNext] = isProven
       ? [before.eventsNext, before.tracesNext]
       : [events.next, traces.next]
+    // What is beyond the end is said when something is written behind it.
+    const ends = { events: eventsNext, traces: tracesNext }
+    const written = strays.all.flatMap((range) => {
+      const next = Math.min(range.next, ends[range.chain])
+      return range.first < next ? [{ ...range, next }] : []
+    })
     const adopted = isProven ? before.adopted : (adoptedOf(events, traces) ?? before.adopted)
     const state: SequencerState = {
       ...emptyState(partition, log.partitions, windows),
@@ -380,7 +388,7 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
       applied,
       eventsNext,
       tracesNext,
-      strays,
+      strays: Strays.of(written),
       adopted,
       tracesForgotten: tracesNext,
       totals: totalsOf({ heads, traceHeads, writers })
@@ -400,11 +408,11 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
         { partition, ...adopted }
       )
     }
-    const written = emptyReplay(partition, log.partitions, windows)
+    const replayed = emptyReplay(partition, log.partitions, windows)
     for (const { key, value } of records) {
-      replay(written, key, typeof value === "string" ? Buffer.from(value) : value)
+      replay(replayed, key, typeof value === "string" ? Buffer.from(value) : value)
     }
-    const rebuilt = finishReplay(written)
+    const rebuilt = finishReplay(replayed)
     Object.assign(rebuilt.expected, { events: eventsNext, traces: tracesNext })
     return rebuilt
   })

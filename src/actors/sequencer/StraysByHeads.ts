@@ -75,14 +75,17 @@ const rangesOf = (chain: Chain, offsets: ReadonlyArray<number>): ReadonlyArray<S
   return ranges
 }
 
-/** The ranges of records before `next` that the heads do not lead back to. */
+/**
+ * The ranges of records that the heads do not lead back to, up to the end of the topic. `isWhole`: there
+ * are no other chains, so what is of none of them is in these ranges too.
+ */
 export const rangesBeside = Effect.fnUntraced(function* (
   { log, partition, reader }: Restoring,
   chain: Chain,
   heads: ReadonlyMap<string, Head>,
-  next: number
+  isWhole: boolean
 ) {
-  const { start } = yield* log.bounds(chain, partition)
+  const { end: next, start } = yield* log.bounds(chain, partition)
   const byTenant = new Map([...heads].map(([tenantId, head]) => [tenantId, new Candidates(head)]))
   const strays: Array<number> = []
   const each = (
@@ -95,9 +98,8 @@ export const rangesBeside = Effect.fnUntraced(function* (
       }
     })
   yield* each((candidates, link, offset) => {
-    if (candidates === undefined || link === undefined || !candidates.count(link)) {
-      strays.push(offset)
-    }
+    const isOfChain = candidates !== undefined && link !== undefined
+    if (isOfChain ? !candidates.count(link) : isWhole) strays.push(offset)
   })
   yield* each((candidates, link, offset) => {
     if (candidates !== undefined && link !== undefined) candidates.take(link, offset)

@@ -33,6 +33,25 @@ export class Strays {
     return chains.flatMap((chain) => this.#ranges[chain])
   }
 
+  /** Of ranges in any order, which may overlap. */
+  static of(ranges: ReadonlyArray<StrayRange>): Strays {
+    const strays = new Strays()
+    for (const chain of chains) {
+      const own = ranges.filter((range) => range.chain === chain)
+      let open: StrayRange | undefined
+      for (const range of own.sort((left, right) => left.first - right.first)) {
+        if (open !== undefined && range.first <= open.next) {
+          open = { ...open, next: Math.max(open.next, range.next) }
+        } else {
+          if (open !== undefined) strays.add(open)
+          open = range
+        }
+      }
+      if (open !== undefined) strays.add(open)
+    }
+    return strays
+  }
+
   get size(): number {
     return this.#ranges.events.length + this.#ranges.traces.length
   }

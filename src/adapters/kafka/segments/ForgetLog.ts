@@ -11,7 +11,7 @@ import type { ForgettingRun, RewrittenSegment } from "../../../domain/forgetting
 import type { ForgettingTopic } from "../../../domain/forgetting/ForgettingTopic.ts"
 import { everythingOwn, nothingOwn, OwnOffsets } from "../../../domain/records/OwnOffsets.ts"
 import { RecordMac } from "../../../domain/records/RecordMac.ts"
-import { APPLIED_KEY, readApplied, STRAYS_PREFIX } from "../../../domain/records/StateRecords.ts"
+import { APPLIED_KEY, readApplied } from "../../../domain/records/StateRecords.ts"
 import { type TopicKind, topicName } from "../../../domain/records/Topics.ts"
 import { currentTime } from "../../../domain/Timestamp.ts"
 import {
@@ -102,7 +102,6 @@ const changelogOf = async (log: ForgettingLog, partition: number) => {
   let applied = -1
   await eachCommitted(folder, log.isWritten, (record) => {
     const key = record.key?.toString() ?? ""
-    if (key !== APPLIED_KEY && !key.startsWith(STRAYS_PREFIX)) return
     if (mac.refusal({ ...record, headers: record.headers, topic, partition }) !== undefined) return
     own.take(key, record.value)
     if (key !== APPLIED_KEY || record.value === null) return

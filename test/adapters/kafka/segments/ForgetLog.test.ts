@@ -2,6 +2,7 @@
  * Log folders as a broker leaves them, made up batch by batch: which records are rewritten, which stay
  * byte for byte, and that it comes to the same wherever it is ended on the way.
  */
+import { randomUUID } from "node:crypto"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -303,10 +304,13 @@ describe("forgetting in commands", () => {
   }
 
   /** What a sequencer writes of how far it has come, as the record of `alk.state` at an offset. */
-  const progress = (command: number, secret = SECRET, offset = 0): BatchRecord => {
-    const value = JSON.stringify({ command_offset: command, events_next: 2 })
-    const one = { topic: "alk.state", partition: 0, offset, key: "applied", value, headers: {} }
-    return { key: "applied", value, headers: { [MAC_HEADER]: new RecordMac(secret).of(one) } }
+  const progress = (command: number, secret = SECRET, offset = 0): BatchRecord =>
+    stateRecord("applied", { command_offset: command, events_next: 2 }, secret, offset)
+
+  const stateRecord = (key: string, content: object, secret = SECRET, offset = 0): BatchRecord => {
+    const value = JSON.stringify(content)
+    const one = { topic: "alk.state", partition: 0, offset, key, value, headers: {} }
+    return { key, value, headers: { [MAC_HEADER]: new RecordMac(secret).of(one) } }
   }
 
   const withCommands = async (states: ReadonlyArray<BatchRecord>) => {
@@ -341,6 +345,12 @@ describe("forgetting in commands", () => {
       [0, 1, 1],
       [2, 2, 0]
     ])
+  })
+
+  it("forgets nothing where what says which erasures are the service's is gone", async () => {
+    const owner = stateRecord("owner", { owner: randomUUID() })
+    const { log } = await withCommands([owner])
+    assert.deepStrictEqual(await planForgetting(log), { erasures: 0, partitions: [] })
   })
 
   it("removes none where the service has not said that it was applied", async () => {
