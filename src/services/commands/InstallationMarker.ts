@@ -140,7 +140,9 @@ export const checkInstallation = Effect.fn("Installation.check")(function* (
     // A commit may be acknowledged before readers see it: only now is it sure that there is none.
     const { marker, ...others } = yield* findMarker(installation, reader)
     if (marker !== undefined) return marker
-    const message = refusalOf(prefix, others, yield* filledTopics(installation, reader))
+    const message =
+      refusalOf(prefix, others, [])
+      ?? refusalOf(prefix, others, yield* filledTopics(installation, reader))
     if (message !== undefined) return yield* new InstallationRefused({ message })
     const made: Marker = { format: 2, created_at: currentTime() }
     const value = JSON.stringify(made)
