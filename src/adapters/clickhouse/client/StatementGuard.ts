@@ -3,21 +3,79 @@
  * and call other hosts as the service. A statement is looked at token by token, so that neither texts
  * nor comments hide anything. Knows nothing of alk's tables.
  */
+import { isAllowedFunction, takesFunction } from "../../../domain/sql/SqlFunctions.ts"
 
-/** Names that reach outside of the store, as table function, function, table engine or source. */
-const OUTSIDE =
-  /^(ai[A-Z]\w*|azure\w*|backup|catboost\w*|cosn|datalakecatalog|deltaLake\w*|dictionary|disk|eval|executable\w*|file\w*|filesystem|gcs|hdfs\w*|hudi\w*|iceberg\w*|jdbc|kafka|keepermap|materializedpostgresql|embeddedrocksdb|mongodb\w*|mysql|nats|odbc|oss|paimon\w*|postgresql|prometheus\w*|queryrunner|rabbitmq|redis|remote\w*|s3\w*|sqlite|cluster|clusterAllReplicas|distributed|url\w*|ytsaurus|arrowflight|arrowstream|library|cassandra|clickhouse|http)$/i
-
+/** A name may have a `$` inside, which would begin a text elsewhere. */
 const TOKEN =
-  /--[^\n]*|#[! ][^\n]*|\/\*[\s\S]*?\*\/|'(?:[^'\\]|\\[\s\S]|'')*'|`(?:[^`\\]|\\[\s\S]|``)*`|"(?:[^"\\]|\\[\s\S]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|[A-Za-z_]\w*|\d[\w.]*|[^\s]/g
+  /--[^\n]*|#[! ][^\n]*|\/\*[\s\S]*?\*\/|'(?:[^'\\]|\\[\s\S]|'')*'|`(?:[^`\\]|\\[\s\S]|``)*`|"(?:[^"\\]|\\[\s\S]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|[A-Za-z_][\w$]*|\d[\w$]*(?:\.\d[\w$]*)?|[^\s]/g
 
-const words = (text: string): ReadonlySet<string> => new Set(text.split(" "))
+const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
+
+/**
+ * What may stand before a bracket, beside the functions that statements of clients may use: all of it
+ * computes on its arguments, the statement and tables of the store alone. A name that is in none of
+ * these lists is refused, so that what a later ClickHouse adds is as well.
+ */
+const FUNCTIONS = words(`
+  arrayReduce arrayWithConstant assumeNotNull bitmapAnd bitmapAndnot bitmapAndnotCardinality
+  bitmapBuild bitmapCardinality bitmapContains bitmapOr bitmapSubsetInRange bitmapSubsetLimit
+  bitmapToArray blockNumber byteSize currentDatabase finalizeAggregation generateUUIDv4
+  generateUUIDv7 getSetting groupBitmap groupBitmapAnd groupBitmapOr identity ignore isConstant
+  materialize quantileExactInclusive quantilesExactInclusive quantilesExactExclusive rand rand64
+  randomString reinterpret reinterpretAsString reinterpretAsUInt64 rowNumberInAllBlocks
+  rowNumberInBlock runningDifference sipHash128 sipHash64Keyed sleep sleepEachRow throwIf timezone
+  toInterval transform tupleToNameValuePairs untuple version xxh3
+`)
+const TABLE_FUNCTIONS = words(`
+  generateRandom generateSeries generate_series input null numbers numbers_mt values view zeros
+  zeros_mt
+`)
+const TYPES = words(`
+  AggregateFunction Array DateTime DateTime64 Decimal Decimal32 Decimal64 Decimal128 Decimal256
+  Dynamic Enum Enum8 Enum16 FixedString JSON LowCardinality Map Nested Nullable
+  SimpleAggregateFunction Time64 Tuple Variant
+`)
+/** Codecs, and kinds of indexes and of their tokenizers. */
+const PARTS_OF_COLUMNS = words(`
+  CODEC Delta DoubleDelta Gorilla LZ4HC T64 ZSTD bloom_filter minmax ngrambf_v1 set text tokenbf_v1
+  splitByNonAlpha splitByString ngrams array sparseGrams
+`)
+const KEYWORDS = words(`
+  ALIAS ALL AND ANY APPLY AS BETWEEN BY CASE CHECK COLUMNS CUBE DEFAULT DISTINCT ELSE END EPHEMERAL
+  EXCEPT EXISTS EXPRESSION FILL FILTER FROM HAVING ILIKE IN INNER INTERPOLATE INTERSECT INTERVAL IS
+  JOIN KEY LIKE LIMIT MATERIALIZED NOT OFFSET ON OR OVER PARTITION PREWHERE QUALIFY REPLACE ROLLUP
+  SAMPLE SELECT SET SETS SETTINGS STEP TABLE THEN TO TTL UNION UPDATE USING VALUES WHEN WHERE WITH
+`)
+/** What ClickHouse lets stand behind the name of an aggregate function, beside what clients may use. */
+const COMBINATORS = /(SimpleState|State|Merge|ForEach|Null)$/
+/** Engines of tables and databases that keep their rows in the store. */
+const ENGINES =
+  /^((Aggregating|Coalescing|Collapsing|Replacing|Summing|VersionedCollapsing)?MergeTree|Atomic|Join|Log|Memory|Null|Set|StripeLog|TinyLog|View|MaterializedView)$/
+/** What may come behind a column that is called `engine`. */
+const NO_ENGINE = words("AS FROM IN IS LIKE ILIKE NOT AND OR ASC DESC")
+
+/** Whether a function of this name may be called, or be given to another one. */
+const isOwnFunction = (name: string): boolean => {
+  if (isAllowedFunction(name) || FUNCTIONS.has(name)) return true
+  const shorter = name.replace(COMBINATORS, "")
+  return shorter !== name && isOwnFunction(shorter)
+}
+
+const mayBeCalled = (token: string): boolean => {
+  const name = nameOf(token)
+  return (
+    isOwnFunction(name)
+    || [TABLE_FUNCTIONS, TYPES, PARTS_OF_COLUMNS].some((list) => list.has(name))
+    || ENGINES.test(name)
+    || KEYWORDS.has(token.toUpperCase())
+  )
+}
 
 /** Characters of a statement's beginning that a refusal shows. */
 const START_CHARACTERS_MAX = 40
 
-/** ClickHouse takes them for quotes. */
-const CURLY_QUOTES = /^[\u2018\u2019\u201c\u201d]$/
+/** ClickHouse takes some characters beyond ASCII for quotes, and some for spaces. */
+const NO_ASCII = /^[^!-~]/
 /**
  * Settings that alk gives or that bound a statement, of a statement and of a table; others may name files
  * and disks, or what is done with those.
@@ -103,20 +161,9 @@ const hasPathAsName = (tokens: ReadonlyArray<string>): boolean =>
       && (tokens[at - 1]?.toUpperCase() !== "AS" || tokens[0]?.toUpperCase() === "CREATE")
   )
 
-/** `default.x`, or the database as the argument of a function. */
-const namesFiles = (tokens: ReadonlyArray<string>, at: number): boolean => {
-  const [token = "", next, before, function_ = ""] = [
-    tokens[at],
-    tokens[at + 1],
-    tokens[at - 1],
-    tokens[at - 2]
-  ]
-  const name = TEXT.test(token) ? token.slice(1, -1) : nameOf(token)
-  const isArgument = before === "(" && /^\w+$/.test(function_) && !/^(values|in)$/i.test(function_)
-  if (/^default\./i.test(name)) return isArgument
-  if (!DATABASE_OF_FILES.test(name)) return false
-  return next === "." || (isArgument && next === ",")
-}
+/** `default.x` */
+const namesFiles = (tokens: ReadonlyArray<string>, at: number): boolean =>
+  tokens[at + 1] === "." && DATABASE_OF_FILES.test(nameOf(tokens[at]!))
 
 /** How it begins, if STATEMENTS doesn't have that, or KINDS not what it is about. */
 const foreignStart = (tokens: ReadonlyArray<string>): string | undefined => {
@@ -126,20 +173,56 @@ const foreignStart = (tokens: ReadonlyArray<string>): string | undefined => {
   return isOwn || first === "" ? undefined : `${first} ${kind}`.slice(0, START_CHARACTERS_MAX)
 }
 
-/** A name with a backslash may be any other. */
-const isOutside = (token: string): boolean =>
-  OUTSIDE.test(nameOf(token)) || (QUOTED_NAME.test(token) && token.includes("\\"))
+const isName = (token: string): boolean => /^[A-Za-z_`"]/.test(token)
 
-const HIGHER_ORDER =
-  /^(array(Map|Filter|(Reverse)?Fill|(Reverse)?Split|First\w*|Last\w*|Count|Exists|All|Sum|Avg|Min|Max|Product|CumSum\w*|Difference|Compact|(Reverse)?Sort|Partial\w*|Fold)|map(Filter|Apply|Exists|All|(Reverse)?Sort|Partial\w*))$/i
+/** The name of a table that is made or written to, with its columns behind it in brackets. */
+const isTableWithColumns = (tokens: ReadonlyArray<string>, at: number): boolean => {
+  const start = tokens[at - 1] === "." ? at - 2 : at
+  const before = tokens.slice(0, start).join(" ").toUpperCase()
+  return /^(INSERT INTO( TABLE)?|CREATE (OR REPLACE )?(TEMPORARY |MATERIALIZED )?(TABLE|VIEW)( IF NOT EXISTS)?)$/.test(
+    before
+  )
+}
 
-/** A bare name as the first of several arguments of these is a function. */
-const standsForFunction = (tokens: ReadonlyArray<string>, at: number): boolean => {
-  let [first, last] = [at, at]
-  while (tokens[first - 1] === "(" && tokens[last + 1] === ")")
-    [first, last] = [first - 1, last + 1]
-  const [called = "", next = ""] = [tokens[first - 2], tokens[last + 1]]
-  return tokens[first - 1] === "(" && HIGHER_ORDER.test(called) && /^(,|AS)$/i.test(next)
+/** A bare name as the first of several arguments, in brackets or with an alias too, is a function. */
+const isFirstOfSeveral = (tokens: ReadonlyArray<string>, at: number): boolean => {
+  let [first, next] = [at, at + 1]
+  while (tokens[first - 1] === "(") first -= 1
+  if (first === at || !takesFunction(nameOf(tokens[first - 1] ?? ""))) return false
+  for (let open = at - first; open > 0; ) {
+    if (tokens[next] === ",") return open === 1
+    if (tokens[next]?.toUpperCase() === "AS") next += 2
+    else if (tokens[next] === ")") [open, next] = [open - 1, next + 1]
+    else return false
+  }
+  return false
+}
+
+/** `APPLY f`, `APPLY(f)`, `APPLY f(1)`; but for a lambda, and for what is done to a table. */
+const isApplied = (tokens: ReadonlyArray<string>, at: number): boolean => {
+  let before = at - 1
+  while (tokens[before] === "(") before -= 1
+  const isLambda = tokens[at + 1] === "-" && tokens[at + 2] === ">"
+  return tokens[before]?.toUpperCase() === "APPLY" && !isLambda
+}
+
+/** Whether a function, type or engine that is none of the lists is used by its name here. */
+const isForeignCall = (tokens: ReadonlyArray<string>, at: number): boolean => {
+  const token = tokens[at]!
+  if (!isName(token)) return false
+  if (isApplied(tokens, at) || isFirstOfSeveral(tokens, at)) return !isOwnFunction(nameOf(token))
+  return tokens[at + 1] === "(" && !mayBeCalled(token) && !isTableWithColumns(tokens, at)
+}
+
+/** The engine that a statement makes a table or database with, if it is none of the store. */
+const foreignEngine = (tokens: ReadonlyArray<string>, at: number): string | undefined => {
+  if (tokens[0]?.toUpperCase() !== "CREATE" || tokens[at]!.toUpperCase() !== "ENGINE") {
+    return undefined
+  }
+  const isGiven = tokens[at + 1] === "="
+  const engine = tokens[at + (isGiven ? 2 : 1)] ?? ""
+  const isColumn = !isName(engine) || (!isGiven && NO_ENGINE.has(engine.toUpperCase()))
+  return isColumn || ENGINES.test(nameOf(engine)) ? undefined : nameOf(engine)
 }
 
 /** What is between two commas, or the end of a list. */
@@ -170,10 +253,11 @@ export const refusalOf = (sql: string): string | undefined => {
   for (const [at, token] of tokens.entries()) {
     const word = token.toUpperCase()
     const next = tokens[at + 1]?.toUpperCase()
-    if (isOutside(token) && (next === "(" || standsForFunction(tokens, at)))
-      return `${nameOf(token)}() reaches outside`
+    if (isForeignCall(tokens, at)) return `${nameOf(token)}() is no function that may be used`
+    // Each of them could begin with what none may.
+    if (word === "PARALLEL" && next === "WITH") return "one statement a request"
     if (namesFiles(tokens, at)) return "the database default reaches outside"
-    if (CURLY_QUOTES.test(token)) return "quotes have to be straight ones"
+    if (NO_ASCII.test(token)) return "outside of quotes all has to be ASCII, quotes too"
     const setting = foreignSetting(tokens, at)
     if (setting !== undefined) return `the setting ${setting} can't be given`
     const isFormat = word === "FORMAT" && /^["`]?\w/.test(next ?? "") && !NO_FORMAT.has(next!)
@@ -181,10 +265,8 @@ export const refusalOf = (sql: string): string | undefined => {
     if ((word === "INTO" && next === "OUTFILE") || (word === "FROM" && next === "INFILE")) {
       return `${word} ${next} reaches outside`
     }
-    if (word === "ENGINE") {
-      const engine = tokens[at + (next === "=" ? 2 : 1)] ?? ""
-      if (isOutside(engine)) return `the table engine ${engine} reaches outside`
-    }
+    const engine = foreignEngine(tokens, at)
+    if (engine !== undefined) return `the engine ${engine} can't be used`
   }
   return hasPathAsTable(tokens) || hasPathAsName(tokens)
     ? "a path as the name of a table reaches outside"
