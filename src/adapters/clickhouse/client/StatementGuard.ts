@@ -17,14 +17,15 @@ const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/
  * these lists is refused, so that what a later ClickHouse adds is as well.
  */
 const FUNCTIONS = words(`
-  arrayReduce arrayWithConstant assumeNotNull bitmapAnd bitmapAndnot bitmapAndnotCardinality
-  bitmapBuild bitmapCardinality bitmapContains bitmapOr bitmapSubsetInRange bitmapSubsetLimit
-  bitmapToArray blockNumber byteSize currentDatabase finalizeAggregation generateUUIDv4
-  generateUUIDv7 getSetting groupBitmap groupBitmapAnd groupBitmapOr identity ignore isConstant
-  materialize quantileExactInclusive quantilesExactInclusive quantilesExactExclusive rand rand64
-  randomString reinterpret reinterpretAsString reinterpretAsUInt64 rowNumberInAllBlocks
-  rowNumberInBlock runningDifference sipHash128 sipHash64Keyed sleep sleepEachRow throwIf timezone
-  toInterval transform tupleToNameValuePairs untuple version xxh3
+  arrayReduce arrayWithConstant bitmapAnd bitmapAndnot bitmapAndnotCardinality bitmapBuild
+  bitmapCardinality bitmapContains bitmapOr bitmapSubsetInRange bitmapSubsetLimit bitmapToArray
+  byteSize currentDatabase finalizeAggregation formatQuery formatQueryOrNull formatQuerySingleLine
+  formatQuerySingleLineOrNull generateUUIDv4 generateUUIDv7 getSetting groupBitmap groupBitmapAnd
+  groupBitmapOr identity ignore isConstant materialize quantileExactInclusive
+  quantilesExactExclusive quantilesExactInclusive rand rand64 randomString reinterpret
+  reinterpretAsFixedString reinterpretAsString reinterpretAsUInt64 rowNumberInAllBlocks
+  rowNumberInBlock sipHash128 sipHash64Keyed sleep sleepEachRow throwIf timezone toInterval
+  transform tupleToNameValuePairs untuple version xxh3
 `)
 const TABLE_FUNCTIONS = words(`
   generateRandom generateSeries generate_series input null numbers numbers_mt values view zeros

@@ -17,7 +17,9 @@ import {
   ChdbEngine,
   type Statement
 } from "../../../../src/adapters/clickhouse/client/ChdbEngine.ts"
+import { refusalOf } from "../../../../src/adapters/clickhouse/client/StatementGuard.ts"
 import { StoreServer } from "../../../../src/adapters/clickhouse/client/StoreServer.ts"
+import { takesFunction } from "../../../../src/domain/sql/SqlFunctions.ts"
 import { eventually } from "../../../support/Eventually.ts"
 import { endless, found, killed, RUNNING } from "../support/Endless.ts"
 import { temporaryFolder } from "../support/StoreProcesses.ts"
@@ -275,6 +277,21 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
         const { headers } = yield* ask("/", { body })
         assert.strictEqual(headers["x-clickhouse-exception-code"], "497", body)
       }
+    })
+  )
+
+  it.effect("gives a function to another one only where its name is looked at", () =>
+    Effect.gen(function* () {
+      const names = yield* ask("/", { body: "SELECT name FROM system.functions FORMAT TSV" })
+      const takers: Array<string> = []
+      for (const name of names.body.trim().split("\n")) {
+        const isSlow = name.startsWith("sleep")
+        if (isSlow || refusalOf(`SELECT ${name}(1)`) !== undefined || takesFunction(name)) continue
+        const { body } = yield* ask("/", { body: `SELECT ${name}(upper, ['a'])` })
+        if (!body.includes("Unknown expression")) takers.push(name)
+      }
+      // They say something else of their arguments before they look for any.
+      assert.deepStrictEqual(takers, ["groupConcat", "group_concat"])
     })
   )
 
