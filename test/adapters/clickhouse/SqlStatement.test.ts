@@ -152,6 +152,44 @@ describe("a statement of a client", () => {
     for (const sql of hostileStatements) assert.isAbove(refusalOf(sql).length, 20, sql)
   })
 
+  it("is read in a time that grows with its length alone", () => {
+    const nested = (call: string, depth: number): string =>
+      Array.from({ length: depth }).reduce<string>((list) => call.replace("□", list), "[1]")
+    const named = (count: number, one: (at: number) => string): string =>
+      `SELECT ${Array.from({ length: count }, (_, at) => one(at)).join(", ")}`
+    const timeOf = (sql: string): number => {
+      const began = performance.now()
+      try {
+        written(sql)
+      } catch (cause) {
+        assert.match((cause as Error).message, /made of one another in too many ways|more than 1,0/)
+      }
+      return performance.now() - began
+    }
+    const ordinary = named(390, (at) => `a${at} || 'x'`)
+    timeOf(ordinary)
+    for (const involved of [
+      `SELECT ${nested("arrayMap(x -> x, □)", 18)}`,
+      `SELECT ${nested("arrayMap(x -> (x, x), □)", 18)}`,
+      `SELECT ${nested("arrayFilter(x -> x, □)", 18)}`,
+      `SELECT ${nested("arrayFold((s, x) -> s, □, [1])", 9)}`,
+      named(320, (at) => `concat(a${(at + 1) % 320}, 'x') AS a${at}`),
+      named(390, (at) => `a${(at + 389) % 390} || 'x' AS a${at}`),
+      named(320, () => "concat(a, 'x') AS a"),
+      named(160, (at) => `a || b || 'x' AS ${at % 2 === 0 ? "a" : "b"}`)
+    ]) {
+      const ratios = [1, 2, 3].map(() => timeOf(involved) / timeOf(ordinary))
+      assert.isBelow(Math.min(...ratios), 20, involved.slice(0, 100))
+    }
+    assert.isNotEmpty(written(`SELECT ${nested("arrayMap(x -> x, □)", 44)}`))
+    // Names in any order are no ring.
+    const mixed = named(
+      320,
+      (at) => `concat(a${((at * 79) % 320) + 1}, 'x') AS a${(at * 79) % 320}`
+    )
+    assert.isNotEmpty(written(mixed))
+  })
+
   it("has a bound on its parts and on what is inside of one another", () => {
     const nested = (depth: number) => `SELECT ${"(".repeat(depth)}1${")".repeat(depth)}`
     assert.strictEqual(written(nested(48)), "SELECT 1")

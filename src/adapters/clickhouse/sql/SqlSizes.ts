@@ -20,6 +20,8 @@ const SIZE_LIMIT = 1e15
 const COLUMNS = 20
 /** Characters of what is searched for. */
 const NEEDLE_MAX = 1_000
+/** Sizes, and names in them, that are computed to check a statement: the time that it takes. */
+const COMPUTED_MAX = 50_000
 
 const COLUMN_NAMES = new Set(Object.values(sqlTables).flatMap((columns) => Object.keys(columns)))
 /** The names of `*`, and of columns that have no other name than their expression. */
@@ -29,7 +31,52 @@ const ANY_COLUMN = "metadata"
 
 /** What a name stands for, in characters or elements. */
 type SizeOf = (name: string) => number
-type Size = (of: SizeOf) => number
+type Size = (names: Names) => number
+
+/** What names stand for in one place. Each size is computed once with them, and counted. */
+class Names {
+  readonly #of: SizeOf
+  readonly #count: () => void
+  readonly #sizes = new Map<Size, number>()
+  readonly #inside = new Map<unknown, Names>()
+
+  constructor(of: SizeOf, count: () => void) {
+    this.#of = of
+    this.#count = count
+  }
+
+  of(name: string): number {
+    this.#count()
+    return this.#of(name)
+  }
+
+  size(size: Size): number {
+    this.#count()
+    const known = this.#sizes.get(size)
+    if (known !== undefined) return known
+    const value = Math.min(SIZE_LIMIT, size(this))
+    this.#sizes.set(size, value)
+    return value
+  }
+
+  /** Where some names stand for another size. */
+  with(some: ReadonlyArray<string>, size: number): Names {
+    return this.#within(`${size} ${some.join()}`, (name) =>
+      some.includes(name) ? size : this.of(name)
+    )
+  }
+
+  /** Where names are called otherwise. */
+  renamed(keys: ReadonlyMap<string, string>): Names {
+    return this.#within(keys, (name) => this.of(keys.get(name) ?? name))
+  }
+
+  #within(key: unknown, of: SizeOf): Names {
+    const names = this.#inside.get(key) ?? new Names(of, this.#count)
+    this.#inside.set(key, names)
+    return names
+  }
+}
 
 interface Sized {
   readonly size: Size
@@ -46,6 +93,8 @@ interface Part {
   readonly names?: ReadonlyArray<string>
   /** Of a lambda: what it calls its arguments. */
   readonly parameters?: ReadonlyArray<string>
+  /** Of a lambda: all that the calls in it make, for one element. */
+  readonly calls?: Size
 }
 
 type Whole<A> = (parts: ReadonlyArray<Part>, read: A) => Part
@@ -64,16 +113,16 @@ const fixed =
     size
 const nothing = fixed(0)
 const total =
-  (parts: ReadonlyArray<Part>): Size =>
-  (of) =>
-    parts.reduce((sum, { size }) => sum + size(of), 0)
+  (parts: ReadonlyArray<Sized>): Size =>
+  (names) =>
+    parts.reduce((sum, { size }) => sum + names.size(size), 0)
 const sizeOf = (part: Part | undefined): Size => part?.size ?? nothing
 
 /** Of parts of which one is taken, or which are computed with. */
 export const largest = (parts: ReadonlyArray<Part>): Part =>
   parts.length === 1
     ? parts[0]!
-    : { size: (of) => parts.reduce((most, { size }) => Math.max(most, size(of)), 0) }
+    : { size: (names) => parts.reduce((most, { size }) => Math.max(most, names.size(size)), 0) }
 
 /** Of what gives no value to what is around it. */
 export const none = (): Part => ({ size: nothing })
@@ -92,8 +141,8 @@ export const lambda = (parts: ReadonlyArray<Part>): Part => ({
 
 const times =
   (a: Size, b: Size): Size =>
-  (of) =>
-    a(of) * Math.max(1, b(of))
+  (names) =>
+    names.size(a) * Math.max(1, names.size(b))
 
 /** What grows by a count, which is the argument at `at`. */
 const COUNTS: Readonly<Record<string, number>> = {
@@ -164,30 +213,43 @@ const OF_ALL_MATCHES = /all|count|split/
 const ruleAt = (rules: Readonly<Record<string, number>>, name: string): number | undefined =>
   Object.hasOwn(rules, name) ? rules[name] : undefined
 
-/** What a lambda makes of each element of lists: of it, and, as often as there are some, of the rest. */
-const applied = (made: Part, lists: Size): Size => {
-  const { parameters = [], size } = made
-  const withElements = (of: SizeOf, each: number): number =>
-    size((name) => (parameters.includes(name) ? each : of(name)))
-  return (of) => withElements(of, lists(of)) + lists(of) * withElements(of, 0)
-}
+/** What is made of each element of lists: of it, and, as often as there are some, of the rest. */
+const ofEach =
+  (size: Size, elements: ReadonlyArray<string>, lists: Size): Size =>
+  (names) => {
+    const count = names.size(lists)
+    return names.with(elements, count).size(size) + count * names.with(elements, 0).size(size)
+  }
 
 /** `arrayFold`: what one step adds, as often as there are elements; nothing may grow by itself. */
-const folded = (made: Part, parts: ReadonlyArray<Part>): Size => {
+const folded = (made: Part, lists: Size, begin: Size): Size => {
   const [state = "", ...elements] = made.parameters ?? []
-  const begin = sizeOf(parts.at(-1))
-  const lists = total(parts.slice(0, -1))
-  const step = (of: SizeOf, from: number): number =>
-    made.size((name) => (name === state ? from : elements.includes(name) ? lists(of) : of(name)))
-  return (of) => {
-    const grows = step(of, NEEDLE_MAX + lists(of)) - step(of, 0) > NEEDLE_MAX + lists(of)
-    return grows ? UNKNOWN : begin(of) + (1 + lists(of)) * (1 + step(of, 0))
+  return (names) => {
+    const count = names.size(lists)
+    const step = (from: number) => names.with([state], from).with(elements, count).size(made.size)
+    const grows = step(NEEDLE_MAX + count) - step(0) > NEEDLE_MAX + count
+    return grows ? UNKNOWN : names.size(begin) + (1 + count) * (1 + step(0))
   }
+}
+
+/** What a lambda makes of lists, or what the calls in it make then. */
+const applied = (name: string, made: Part, others: ReadonlyArray<Part>) => {
+  const { calls = nothing, parameters = [], size } = made
+  if (name !== "arrayfold") {
+    const lists = total(others)
+    return { size: ofEach(size, parameters, lists), calls: ofEach(calls, parameters, lists) }
+  }
+  const [state = "", ...elements] = parameters
+  const lists = total(others.slice(0, -1))
+  const whole = folded(made, lists, sizeOf(others.at(-1)))
+  const each = ofEach(calls, elements, lists)
+  return { size: whole, calls: (names: Names) => names.with([state], names.size(whole)).size(each) }
 }
 
 export class SqlSizes {
   #parts: Array<Part> = []
   #lambdas = 0
+  #computed = 0
   readonly #names: Array<Sized & { readonly name: string; readonly text?: string | undefined }> = []
   readonly #calls: Array<Sized & { readonly token: Token }> = []
   readonly #searches: Array<Sized & { readonly token: Token }> = []
@@ -199,7 +261,7 @@ export class SqlSizes {
 
   /** A name that stands for what the statement alone doesn't say. */
   defineColumn(name: string): void {
-    this.define(name, { size: (of) => of(ANY_COLUMN) })
+    this.define(name, { size: (names) => names.of(ANY_COLUMN) })
   }
 
   /** What is read until `end` counts as one part. */
@@ -246,11 +308,12 @@ export class SqlSizes {
 
   /** A name, or several with dots between them. */
   name(names: ReadonlyArray<string>): void {
-    this.#parts.push({ size: (of) => Math.max(...names.map(of)), names })
+    const size: Size = (known) => names.reduce((most, name) => Math.max(most, known.of(name)), 0)
+    this.#parts.push({ size, names })
   }
 
   star(): void {
-    this.#parts.push({ size: (of) => of(EVERYTHING) })
+    this.#parts.push({ size: (names) => names.of(EVERYTHING) })
   }
 
   /** What was read last has a name; as a column without one, ClickHouse gives it one of its own. */
@@ -262,7 +325,13 @@ export class SqlSizes {
   call(name: string, parts: ReadonlyArray<Part>, token: Token): Part {
     const made = this.#called(name, parts, token)
     const called = LISTS.test(name) ? { ...made, size: times(made.size, fixed(2)) } : made
-    this.#calls.push({ size: called.size, token })
+    // What a length is taken of is made all the same.
+    this.#calls.push({ size: name.startsWith("length") ? total(parts) : called.size, token })
+    for (const part of parts) {
+      const others = parts.filter((one) => one !== part)
+      if (part.calls !== undefined)
+        this.#calls.push({ size: applied(name, part, others).calls, token })
+    }
     if (SEARCHES.test(name)) this.#search(name, parts, token)
     const at = ruleAt(PATTERNS, name)
     if (at !== undefined && parts.length > 1)
@@ -283,14 +352,14 @@ export class SqlSizes {
     const isPattern = name.endsWith("like")
     const size: Size = isPattern
       ? sizeOf(second)
-      : (of) => Math.min(sizeOf(first)(of), sizeOf(second)(of))
+      : (names) => Math.min(names.size(sizeOf(first)), names.size(sizeOf(second)))
     if (second === undefined) return
     this.#searches.push({ size, token })
     // Another one in each row may be looked for at each place of a text.
     const both = [first, second].flatMap((part) => part ?? [])
     const isLiteral = both.some(({ text = "" }) => text !== "" && text.length <= NEEDLE_MAX)
     const { size: searched } = largest(both)
-    if (!isLiteral) this.#calls.push({ size: (of) => NEEDLE_MAX * searched(of), token })
+    if (!isLiteral) this.#calls.push({ size: (names) => NEEDLE_MAX * names.size(searched), token })
   }
 
   /** A lambda, of whose arguments nothing else has the names, and neither has what is in it. */
@@ -300,46 +369,50 @@ export class SqlSizes {
     const keys = new Map(parameters.map((name) => [name, keyOf(name)]))
     const closed =
       (inner: Size): Size =>
-      (of) =>
-        inner((name) => of(keys.get(name) ?? name))
+      (names) =>
+        names.renamed(keys).size(inner)
     const close = <A extends Sized>(all: Array<A>, begin: number) => {
       for (const [at, one] of all.slice(begin).entries())
         all[begin + at] = { ...one, size: closed(one.size) }
     }
-    close(this.#calls, from.calls)
     close(this.#names, from.names)
     close(this.#searches, from.searches)
-    return { size: closed(size), parameters: [...keys.values()] }
+    const calls = closed(total(this.#calls.splice(from.calls)))
+    return { size: closed(size), calls, parameters: [...keys.values()] }
   }
 
   #called(name: string, parts: ReadonlyArray<Part>, token: Token): Part {
     if (name === "lambda") return lambda(parts)
     if (name === "least") {
       const known = parts.flatMap(({ most }) => (most === undefined ? [] : [most]))
-      const most: Size = (of) => Math.min(UNKNOWN, ...known.map((one) => one(of)))
+      const most: Size = (names) =>
+        known.reduce((most, one) => Math.min(most, names.size(one)), UNKNOWN)
       return { ...largest(parts), ...(known.length === 0 ? {} : { most }) }
     }
     if (name.startsWith("length")) return { size: fixed(1), most: total(parts) }
     if (name === "range") {
       const counts = parts.map((part) => this.#count(part, token))
-      return { size: (of) => counts.reduce((count, one) => count + one(of), 0) }
+      return { size: (names) => counts.reduce((count, one) => count + names.size(one), 0) }
     }
     const counted = ruleAt(COUNTS, name)
     if (counted !== undefined && counted < parts.length) {
       const others = parts.filter((_, at) => at !== counted)
       return {
-        size: times((of) => Math.max(1, total(others)(of)), this.#count(parts[counted]!, token))
+        size: times(
+          largest([{ size: fixed(1) }, sum(others)]).size,
+          this.#count(parts[counted]!, token)
+        )
       }
     }
     const [first, ...rest] = parts
     const cut = ruleAt(CUTS, name)
     const most = cut === undefined ? undefined : parts[cut]?.most
     if (first !== undefined && most !== undefined)
-      return { size: (of) => Math.min(first.size(of), most(of)) }
+      return { size: (names) => Math.min(names.size(first.size), names.size(most)) }
     if (first?.parameters !== undefined) {
       const lists = total(rest)
       for (const parameter of first.parameters) this.define(parameter, { size: lists })
-      return { size: name === "arrayfold" ? folded(first, rest) : applied(first, lists) }
+      return { size: applied(name, first, rest).size }
     }
     if (PRODUCTS.test(name) && first !== undefined) {
       const last = name === "format" ? rest : rest.slice(-1)
@@ -362,42 +435,87 @@ export class SqlSizes {
    * What names stand for at most, wherever in the statement they do. In what defines a name the name
    * itself is another thing: a column, or what defines it elsewhere.
    */
-  #solved(column: number): SizeOf {
+  #solved(column: number): Names {
     const firstOf = (name: string): number => (COLUMN_NAMES.has(name) ? column : 0)
     const named = Map.groupBy(this.#names, ({ name }) => name)
     const known = new Map([...named.keys()].map((name) => [name, firstOf(name)]))
+    let all = [...known.values()].reduce((sum, one) => sum + one, COLUMNS * column)
     const of: SizeOf = (name) =>
-      known.get(name) ?? (/\W/.test(name) ? Math.max(column, known.get(UNNAMED) ?? 0) : column)
-    // Names are mostly defined before they are used, or all behind that.
-    const entries = [...named].toReversed()
+      name === EVERYTHING
+        ? all
+        : (known.get(name)
+          ?? (/\W/.test(name) ? Math.max(column, known.get(UNNAMED) ?? 0) : column))
+    const order = this.#ordered(named)
     // No name is made of another one over more steps than there are definitions.
     const rounds = this.#names.length
     for (let round = 0, isSolved = false; !isSolved && round < rounds; round++) {
       isSolved = true
-      entries.reverse()
-      for (const [name, parts] of entries) {
+      for (const name of order) {
+        const parts = named.get(name)!
         const before = of(name)
-        const all = [...known.values()].reduce((sum, one) => sum + one, COLUMNS * column) - before
         let own = firstOf(name)
         for (const _ of parts) {
-          const around: SizeOf = (other) =>
-            other === name ? own : other === EVERYTHING ? all + own : of(other)
-          const next = Math.max(own, ...parts.map(({ size }) => size(around)))
-          if (next === own) break
-          own = Math.min(next, SIZE_LIMIT)
+          const from = own
+          const around = this.#where((other) =>
+            other === name ? from : other === EVERYTHING ? all - before + from : of(other)
+          )
+          own = parts.reduce((most, { size }) => Math.max(most, around.size(size)), from)
+          if (own === from) break
         }
         if (own <= before) continue
         known.set(name, own)
+        all += own - before
         isSolved = false
       }
     }
-    const all = [...known.values()].reduce((sum, one) => sum + one, COLUMNS * column)
-    return (name) => (name === EVERYTHING ? all : of(name))
+    return this.#where(of)
+  }
+
+  /** Names behind those that they are made of, but for rings, so that few rounds are needed. */
+  #ordered(named: ReadonlyMap<string, ReadonlyArray<Sized>>): Iterable<string> {
+    const usesOf = (name: string): Iterator<string> => {
+      const uses = new Set<string>()
+      const names = this.#where((other) => {
+        if (named.has(other)) uses.add(other)
+        return 0
+      })
+      for (const { size } of named.get(name)!) names.size(size)
+      return uses.values()
+    }
+    const seen = new Set<string>()
+    const order: Array<string> = []
+    for (const first of named.keys()) {
+      const path: Array<readonly [string, Iterator<string>]> = []
+      const enter = (name: string) => {
+        if (seen.has(name)) return
+        seen.add(name)
+        path.push([name, usesOf(name)])
+      }
+      enter(first)
+      for (let last = path.at(-1); last !== undefined; last = path.at(-1)) {
+        const { done, value } = last[1].next()
+        if (done !== true) enter(value)
+        else order.push(path.pop()![0])
+      }
+    }
+    return order
+  }
+
+  #where(of: SizeOf): Names {
+    return new Names(of, () => {
+      this.#computed += 1
+      if (this.#computed > COMPUTED_MAX)
+        throw new SqlProblem(
+          "the names and calls of the statement are made of one another in too many ways:"
+            + " write fewer of them",
+          0
+        )
+    })
   }
 
   #checkSizes(): void {
-    const of = this.#solved(COLUMN)
-    const all = this.#calls.map(({ size, token }) => ({ size: size(of), token }))
+    const names = this.#solved(COLUMN)
+    const all = this.#calls.map(({ size, token }) => ({ size: names.size(size), token }))
     if (all.reduce((sum, { size }) => sum + size, 0) <= SIZES_MAX) return
     const { token } = all.toSorted((one, other) => other.size - one.size)[0]!
     const most = SIZES_MAX.toLocaleString("en-US")
@@ -412,8 +530,8 @@ export class SqlSizes {
   check(): void {
     this.#checkSizes()
     if (this.#searches.length > 0) {
-      const of = this.#solved(UNKNOWN)
-      const long = this.#searches.find(({ size }) => size(of) > NEEDLE_MAX)
+      const names = this.#solved(UNKNOWN)
+      const long = this.#searches.find(({ size }) => names.size(size) > NEEDLE_MAX)
       if (long !== undefined)
         throw new SqlProblem(
           `what ${long.token.text} looks for has to be a text of at most`

@@ -28,12 +28,23 @@ const NO_ALIAS = new Set(
 const QUERY_BEGINS = new Set(["SELECT", "WITH", "FROM"])
 const SET_OPERATIONS = ["UNION", "EXCEPT", "INTERSECT"]
 
-/** Tables that a part of a statement may name: as it is called, and as it is written. */
-type Tables = ReadonlyMap<string, string>
+/** Tables and SELECTs of a statement at most, each of WITH as often as it is named. */
+const TABLES_MAX = 500
+
+/** A table that a part of a statement may name. */
+interface Table {
+  /** As it is written. */
+  readonly written: string
+  /** Tables and SELECTs that ClickHouse reads in its place. */
+  readonly tables: number
+}
+type Tables = ReadonlyMap<string, Table>
 
 class SqlStatement extends SqlExpressions {
   #tables: Tables
   #named = 0
+  /** Tables and SELECTs that were read, with those of WITH that they name. */
+  #expanded = 0
   readonly #views: ReadonlyArray<string>
   readonly #used = new Set<string>()
   readonly #isWritten: boolean
@@ -43,7 +54,9 @@ class SqlStatement extends SqlExpressions {
     super(sql, !isWritten)
     this.#views = isWritten ? views.map((view) => `${VIEW} ${view}`) : views
     this.#isWritten = isWritten
-    this.#tables = new Map(this.#views.map((view) => [view, this.#written(VIEW, view)]))
+    this.#tables = new Map(
+      this.#views.map((view) => [view, { written: this.#written(VIEW, view), tables: 1 }])
+    )
   }
 
   #written(kind: string, name: string): string {
@@ -97,6 +110,7 @@ class SqlStatement extends SqlExpressions {
 
   #select(): string {
     this.count()
+    this.#expanded += 1
     const parts: Array<string> = []
     if (this.take("WITH")) parts.push(`WITH ${this.list(() => this.#definition()).join(", ")}`)
     const from = this.take("FROM") ? this.#from() : undefined
@@ -131,10 +145,13 @@ class SqlStatement extends SqlExpressions {
     const name = this.name()
     if (this.#views.includes(name)) this.fail(`the name ${name} is taken by a table`, token)
     this.expect("AS")
+    const before = this.#expanded
     const select = this.#tableQuery()
+    const tables = this.#expanded - before
+    this.#expanded = before
     this.#named += 1
     const written = this.#written(`with ${this.#named}`, name)
-    this.#tables = new Map([...this.#tables, [name, written]])
+    this.#tables = new Map([...this.#tables, [name, { written, tables }]])
     return `${written} AS (${select})`
   }
 
@@ -207,15 +224,22 @@ class SqlStatement extends SqlExpressions {
     let name = this.name("a table")
     if (this.isSign("(")) this.fail(`the table function ${name} can't be used`, token)
     while (this.takeSign(".")) name += `.${this.name()}`
-    const written = this.#tables.get(name)
-    if (written === undefined || token.text !== name) {
+    const table = this.#tables.get(name)
+    if (table === undefined || token.text !== name) {
       this.fail(
         `there is no table ${name}: there are ${[...this.#tables.keys()].join(", ")}`,
         token
       )
     }
     if (this.#views.includes(name)) this.#used.add(name)
-    return `${written}${this.#tableAlias() || ` AS ${writtenName(name)}`}`
+    this.#expanded += table.tables
+    if (table.tables > 1 && this.#expanded > TABLES_MAX) {
+      this.fail(
+        `the tables of WITH stand for more than ${TABLES_MAX} tables and SELECTs: name them less often`,
+        token
+      )
+    }
+    return `${table.written}${this.#tableAlias() || ` AS ${writtenName(name)}`}`
   }
 
   #tableAlias(): string {

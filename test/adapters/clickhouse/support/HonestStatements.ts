@@ -473,5 +473,9 @@ export const honestStatements: ReadonlyArray<string> = [
   "WITH a AS (SELECT concat(action, '!') AS action, hex(outcome) AS outcome FROM events), b AS (SELECT concat(action, '?') AS action, hex(outcome) AS outcome FROM a) SELECT concat(action, outcome) AS action FROM b ORDER BY action LIMIT 1",
   "SELECT arrayMap(x -> arrayMap(y -> x * y, range(10)), range(10))[3], arrayFold((acc, x) -> concat(acc, x), ['b', 'c'], 'a'), length(arrayMap(x -> concat('n', toString(x)), range(10000)))",
   "SELECT arrayMap(x -> x / total, arrayMap(x -> x - least_of, all)) AS parts FROM (SELECT groupArray(sequence_number) AS all, min(sequence_number) AS least_of, max(sequence_number) AS total FROM (SELECT * FROM events ORDER BY sequence_number LIMIT 3))",
-  "SELECT hasAll(JSONExtract(metadata, 'with', 'Array(String)'), ['bob']), multiSearchAny(metadata, ['amount', 'pages']), replaceRegexpAll(action, '[aeiou]', '<\\\\0>') FROM events ORDER BY sequence_number LIMIT 2"
+  "SELECT hasAll(JSONExtract(metadata, 'with', 'Array(String)'), ['bob']), multiSearchAny(metadata, ['amount', 'pages']), replaceRegexpAll(action, '[aeiou]', '<\\\\0>') FROM events ORDER BY sequence_number LIMIT 2",
+  "SELECT arraySum(arrayMap(x -> length(toString(indexOf(range(200), x + 100))), range(200))), arrayCount(x -> has(range(100), x * 2), range(100)), arrayMap(x -> countEqual([1, 1, 2], x), [1, 2])",
+  "WITH ['document.read', 'document.share'] AS known SELECT arrayFilter(x -> has(known, x), groupUniqArray(action)) AS found, length(arrayIntersect(known, groupArray(action))) AS both FROM events",
+  "WITH a AS (SELECT actor_id, count() AS n FROM events GROUP BY actor_id), b AS (SELECT p.n AS n FROM a AS p CROSS JOIN a AS q), c AS (SELECT sum(n) AS n FROM b UNION ALL SELECT max(n) FROM b), d AS (SELECT c.n AS n FROM c WHERE n IN (SELECT n FROM c)) SELECT n FROM d ORDER BY n",
+  "SELECT arrayFold((acc, x) -> arrayPushBack(acc, acc[-1] + x), range(20), [0]), arrayMap(x -> x + 1, arrayFilter(x -> x > 1, arrayMap(x -> x * 2, arraySort(x -> -x, [1, 2, 3]))))"
 ]

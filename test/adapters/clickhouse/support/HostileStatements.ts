@@ -298,6 +298,10 @@ const spread = (
     places.filter((_, at) => (at + first) % stride === 0).map((place) => into(place, one))
   )
 
+/** A table of WITH, and others that are each made of the one before. */
+const chain = (next: (at: number) => string): string =>
+  ["a0 AS (SELECT 1 AS x)", ...Array.from({ length: 14 }, (_, at) => next(at))].join(", ")
+
 /**
  * What computes for minutes, or longer, on a single row, where no limit counts: large constants, texts
  * that are looked for in others of their length, and patterns whose matches take time by the square of
@@ -337,6 +341,17 @@ const endless = [
   "SELECT JSON_EXISTS('[]', '$[0 to 100000000]')",
   "SELECT JSON_VALUE('[]', '$[0 to 100000000]')",
   "SELECT JSON_EXISTS('[[]]', '$[*][*]')",
+  "SELECT arrayMap(lambda(tuple(x), repeat('a', 10000)), range(1000))",
+  "SELECT arraySum(arrayMap(x -> length(toString(indexOf(range(62000), x+100000))), range(62000)))",
+  "SELECT arraySum(arrayMap(x -> length(arrayIntersect([x], range(48000))), range(48000)))",
+  "WITH range(48000) AS r SELECT arraySum(arrayMap(x -> length(arrayIntersect([x], r)), r))",
+  "WITH range(20000) AS r SELECT arraySum(arrayMap(x -> countEqual(r, x), r))",
+  "SELECT arrayCount(x -> has(range(20000), x), range(20000))",
+  "SELECT arrayFilter(x -> empty(arrayDistinct(arrayConcat(range(9000), [x]))), range(9000))",
+  "SELECT arrayMap(x -> length(arrayMap(y -> length(hex(toString(y))), range(5000))), range(5000))",
+  "SELECT arrayFold((a, x) -> a + length(range(9000)), range(9000), 0)",
+  "SELECT arrayFold((a, x) -> if(indexOf(a, x) > 1, [x], a), range(9000), range(9000))",
+  "SELECT mapApply((k, v) -> (k, length(range(9000))), map('a', range(9000)))",
   "SELECT arrayResize([1], 100000000), range(0, 100000000, 3)",
   "SELECT arrayDistinct(range(100000000)), arrayIntersect(range(100000000), range(100000000))",
   "SELECT arrayFold((a, x) -> concat(a, a), range(40), 'a')",
@@ -358,6 +373,9 @@ const endless = [
   "SELECT repeat(`repeat('a', 10000)`, 10000) FROM (SELECT repeat('a', 10000))",
   "SELECT position(metadata, v) FROM (SELECT 'a' AS v ORDER BY 1 WITH FILL INTERPOLATE (v AS concat(v, v)))",
   `SELECT ${"arrayMap(x -> ".repeat(6)}x${", [1])".repeat(6)}`,
+  `WITH ${chain((n) => `a${n + 1} AS (SELECT p.x FROM a${n} AS p, a${n})`)} SELECT count() FROM a14`,
+  `WITH ${chain((n) => `a${n + 1} AS (SELECT * FROM a${n} UNION ALL SELECT * FROM a${n})`)} SELECT * FROM a14`,
+  `WITH ${chain((n) => `a${n + 1} AS (SELECT x FROM a${n} WHERE x IN (SELECT x FROM a${n}))`)} SELECT * FROM a14`,
   `SELECT 1 AS ${"a".repeat(257)}`,
   `SELECT ${"sum".repeat(6_000)}(1)`
 ]
