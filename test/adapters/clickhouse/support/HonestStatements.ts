@@ -477,5 +477,5 @@ export const honestStatements: ReadonlyArray<string> = [
   "SELECT arraySum(arrayMap(x -> length(toString(indexOf(range(200), x + 100))), range(200))), arrayCount(x -> has(range(100), x * 2), range(100)), arrayMap(x -> countEqual([1, 1, 2], x), [1, 2])",
   "WITH ['document.read', 'document.share'] AS known SELECT arrayFilter(x -> has(known, x), groupUniqArray(action)) AS found, length(arrayIntersect(known, groupArray(action))) AS both FROM events",
   "WITH a AS (SELECT actor_id, count() AS n FROM events GROUP BY actor_id), b AS (SELECT p.n AS n FROM a AS p CROSS JOIN a AS q), c AS (SELECT sum(n) AS n FROM b UNION ALL SELECT max(n) FROM b), d AS (SELECT c.n AS n FROM c WHERE n IN (SELECT n FROM c)) SELECT n FROM d ORDER BY n",
-  "SELECT arrayFold((acc, x) -> arrayPushBack(acc, acc[-1] + x), range(20), [0]), arrayMap(x -> x + 1, arrayFilter(x -> x > 1, arrayMap(x -> x * 2, arraySort(x -> -x, [1, 2, 3]))))"
+  "SELECT arrayFold((acc, x) -> acc + length(toString(x)), range(100), toUInt64(0)), arrayMap(x -> x + 1, arrayFilter(x -> x > 1, arrayMap(x -> x * 2, arraySort(x -> -x, [1, 2, 3]))))"
 ]
