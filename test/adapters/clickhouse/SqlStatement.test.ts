@@ -176,6 +176,7 @@ describe("a statement of a client", () => {
       named(320, (at) => `concat(a${(at + 1) % 320}, 'x') AS a${at}`),
       named(390, (at) => `a${(at + 389) % 390} || 'x' AS a${at}`),
       named(320, () => "concat(a, 'x') AS a"),
+      `SELECT match(a, p), ${named(180, () => "match(a, p)").slice(7)}, ${named(220, () => `'${"[a]".repeat(20)}' AS p`).slice(7)}`,
       named(160, (at) => `a || b || 'x' AS ${at % 2 === 0 ? "a" : "b"}`)
     ]) {
       const ratios = [1, 2, 3].map(() => timeOf(involved) / timeOf(ordinary))

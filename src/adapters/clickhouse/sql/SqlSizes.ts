@@ -61,8 +61,9 @@ class Names {
 
   /** Where some names stand for another size. */
   with(some: ReadonlyArray<string>, size: number): Names {
+    const other = new Set(some)
     return this.#within(`${size} ${some.join()}`, (name) =>
-      some.includes(name) ? size : this.of(name)
+      other.has(name) ? size : this.of(name)
     )
   }
 
@@ -327,10 +328,9 @@ export class SqlSizes {
     const called = LISTS.test(name) ? { ...made, size: times(made.size, fixed(2)) } : made
     // What a length is taken of is made all the same.
     this.#calls.push({ size: name.startsWith("length") ? total(parts) : called.size, token })
-    for (const part of parts) {
+    for (const part of parts.filter(({ calls }) => calls !== undefined)) {
       const others = parts.filter((one) => one !== part)
-      if (part.calls !== undefined)
-        this.#calls.push({ size: applied(name, part, others).calls, token })
+      this.#calls.push({ size: applied(name, part, others).calls, token })
     }
     if (SEARCHES.test(name)) this.#search(name, parts, token)
     const at = ruleAt(PATTERNS, name)
@@ -539,9 +539,17 @@ export class SqlSizes {
           long.token.at
         )
     }
+    type Text = string | undefined
+    const problems = [new Map<Text, Text>(), new Map<Text, Text>()] as const
+    const problemOf = (text: Text, ofAll: boolean): Text => {
+      const known = problems[ofAll ? 1 : 0]
+      if (!known.has(text)) known.set(text, patternProblem(text, ofAll))
+      return known.get(text)
+    }
     for (const { ofAll, pattern, token } of this.#patterns) {
-      const problem = this.#textsOf(pattern).map((text) => patternProblem(text, ofAll))
-      const why = problem.find((one) => one !== undefined)
+      const why = this.#textsOf(pattern)
+        .map((text) => problemOf(text, ofAll))
+        .find((one) => one !== undefined)
       if (why !== undefined) throw new SqlProblem(`the pattern of ${token.text} ${why}`, token.at)
     }
   }

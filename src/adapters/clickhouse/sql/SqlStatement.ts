@@ -151,7 +151,7 @@ class SqlStatement extends SqlExpressions {
     this.#expanded = before
     this.#named += 1
     const written = this.#written(`with ${this.#named}`, name)
-    this.#tables = new Map([...this.#tables, [name, { written, tables }]])
+    this.#tables = new Map(this.#tables).set(name, { written, tables })
     return `${written} AS (${select})`
   }
 
