@@ -21,7 +21,7 @@ const COLUMNS = 20
 /** Characters of what is searched for. */
 const NEEDLE_MAX = 1_000
 /** Sizes, and names in them, that are computed to check a statement: the time that it takes. */
-const COMPUTED_MAX = 50_000
+const COMPUTED_MAX = 80_000
 
 const COLUMN_NAMES = new Set(Object.values(sqlTables).flatMap((columns) => Object.keys(columns)))
 /** The names of `*`, and of columns that have no other name than their expression. */
@@ -227,9 +227,10 @@ const folded = (made: Part, lists: Size, begin: Size): Size => {
   const [state = "", ...elements] = made.parameters ?? []
   return (names) => {
     const count = names.size(lists)
+    const first = names.size(begin)
     const step = (from: number) => names.with([state], from).with(elements, count).size(made.size)
     const grows = step(NEEDLE_MAX + count) - step(0) > NEEDLE_MAX + count
-    return grows ? UNKNOWN : names.size(begin) + (1 + count) * (1 + step(0))
+    return grows ? UNKNOWN : first + (1 + count) * (1 + step(0))
   }
 }
 
@@ -391,7 +392,7 @@ export class SqlSizes {
     }
     if (name.startsWith("length")) return { size: fixed(1), most: total(parts) }
     if (name === "range") {
-      const counts = parts.map((part) => this.#count(part, token))
+      const counts = parts.map((part) => this.#howMany(part, token))
       return { size: (names) => counts.reduce((count, one) => count + names.size(one), 0) }
     }
     const counted = ruleAt(COUNTS, name)
@@ -400,7 +401,7 @@ export class SqlSizes {
       return {
         size: times(
           largest([{ size: fixed(1) }, sum(others)]).size,
-          this.#count(parts[counted]!, token)
+          this.#howMany(parts[counted]!, token)
         )
       }
     }
@@ -423,7 +424,7 @@ export class SqlSizes {
     return { size: times(whole, fixed(ruleAt(EXPANSIONS, name) ?? 1)) }
   }
 
-  #count({ most }: Part, { at, text }: Token): Size {
+  #howMany({ most }: Part, { at, text }: Token): Size {
     if (most !== undefined) return most
     throw new SqlProblem(
       `how many ${text} makes has to be a number, length(x), or least(x, 100)`,
@@ -445,12 +446,20 @@ export class SqlSizes {
         ? all
         : (known.get(name)
           ?? (/\W/.test(name) ? Math.max(column, known.get(UNNAMED) ?? 0) : column))
-    const order = this.#ordered(named)
+    const uses = this.#usesOf(named)
+    const open = new Set(named.keys())
+    const users = new Map<string, Array<string>>()
+    for (const [name, used] of uses)
+      for (const other of used) {
+        const all = users.get(other) ?? []
+        all.push(name)
+        users.set(other, all)
+      }
     // No name is made of another one over more steps than there are definitions.
     const rounds = this.#names.length
-    for (let round = 0, isSolved = false; !isSolved && round < rounds; round++) {
-      isSolved = true
-      for (const name of order) {
+    for (let round = 0; open.size > 0 && round < rounds; round++) {
+      for (const [name] of uses) {
+        if (!open.delete(name)) continue
         const parts = named.get(name)!
         const before = of(name)
         let own = firstOf(name)
@@ -465,52 +474,66 @@ export class SqlSizes {
         if (own <= before) continue
         known.set(name, own)
         all += own - before
-        isSolved = false
+        for (const other of [...(users.get(name) ?? []), ...(users.get(EVERYTHING) ?? [])]) {
+          this.#count()
+          if (other !== name) open.add(other)
+        }
       }
     }
     return this.#where(of)
   }
 
-  /** Names behind those that they are made of, but for rings, so that few rounds are needed. */
-  #ordered(named: ReadonlyMap<string, ReadonlyArray<Sized>>): Iterable<string> {
-    const usesOf = (name: string): Iterator<string> => {
-      const uses = new Set<string>()
+  /**
+   * What each name is made of. Names stand behind those that they are made of, but for rings, so that
+   * few rounds are needed.
+   */
+  #usesOf(
+    named: ReadonlyMap<string, ReadonlyArray<Sized>>
+  ): ReadonlyMap<string, ReadonlySet<string>> {
+    const usedBy = (name: string): ReadonlySet<string> => {
+      const used = new Set<string>()
       const names = this.#where((other) => {
-        if (named.has(other)) uses.add(other)
+        used.add(named.has(other) || other === EVERYTHING || !/\W/.test(other) ? other : UNNAMED)
         return 0
       })
       for (const { size } of named.get(name)!) names.size(size)
-      return uses.values()
+      return used
     }
     const seen = new Set<string>()
-    const order: Array<string> = []
+    const uses = new Map<string, ReadonlySet<string>>()
     for (const first of named.keys()) {
-      const path: Array<readonly [string, Iterator<string>]> = []
+      const path: Array<readonly [string, ReadonlySet<string>, Iterator<string>]> = []
       const enter = (name: string) => {
-        if (seen.has(name)) return
+        if (seen.has(name) || !named.has(name)) return
         seen.add(name)
-        path.push([name, usesOf(name)])
+        const used = usedBy(name)
+        path.push([name, used, used.values()])
       }
       enter(first)
       for (let last = path.at(-1); last !== undefined; last = path.at(-1)) {
-        const { done, value } = last[1].next()
+        const { done, value } = last[2].next()
         if (done !== true) enter(value)
-        else order.push(path.pop()![0])
+        else {
+          path.pop()
+          uses.set(last[0], last[1])
+        }
       }
     }
-    return order
+    return uses
   }
 
   #where(of: SizeOf): Names {
-    return new Names(of, () => {
-      this.#computed += 1
-      if (this.#computed > COMPUTED_MAX)
-        throw new SqlProblem(
-          "the names and calls of the statement are made of one another in too many ways:"
-            + " write fewer of them",
-          0
-        )
-    })
+    return new Names(of, () => this.#count())
+  }
+
+  #count(): void {
+    this.#computed += 1
+    if (this.#computed > COMPUTED_MAX)
+      throw new SqlProblem(
+        "the names and calls of the statement are made of one another in too many ways:"
+          + " write fewer of them",
+        0
+      )
   }
 
   #checkSizes(): void {
