@@ -169,7 +169,7 @@ describe("a statement of a client", () => {
     const ordinary = named(390, (at) => `a${at} || 'x'`)
     timeOf(ordinary)
     for (const involved of [
-      `SELECT ${nested("arrayMap(x -> x, □)", 18)}`,
+      `SELECT ${nested("arrayMap(x -> x, □)", 22)}`,
       `SELECT ${nested("arrayMap(x -> (x, x), □)", 18)}`,
       `SELECT ${nested("arrayFilter(x -> x, □)", 18)}`,
       `SELECT ${nested("arrayFold((s, x) -> s, □, [1])", 9)}`,
