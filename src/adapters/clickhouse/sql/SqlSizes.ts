@@ -383,7 +383,6 @@ export class SqlSizes {
   }
 
   #called(name: string, parts: ReadonlyArray<Part>, token: Token): Part {
-    if (name === "lambda") return lambda(parts)
     if (name === "least") {
       const known = parts.flatMap(({ most }) => (most === undefined ? [] : [most]))
       const most: Size = (names) =>
