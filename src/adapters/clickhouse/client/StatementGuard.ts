@@ -23,7 +23,8 @@ const FUNCTIONS = words(`
   formatQuerySingleLineOrNull generateUUIDv4 generateUUIDv7 getSetting groupBitmap groupBitmapAnd
   groupBitmapOr identity ignore isConstant materialize quantileExactInclusive
   quantilesExactExclusive quantilesExactInclusive rand rand64 randomString reinterpret
-  reinterpretAsFixedString reinterpretAsString reinterpretAsUInt8 reinterpretAsUInt64 rowNumberInAllBlocks
+  reinterpretAsFixedString reinterpretAsString reinterpretAsUInt8 reinterpretAsUInt64
+  rowNumberInAllBlocks
   rowNumberInBlock sipHash128 sipHash64Keyed sleep sleepEachRow throwIf timezone toInterval
   transform tupleToNameValuePairs untuple version xxh3
 `)
