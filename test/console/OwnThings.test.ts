@@ -1,6 +1,6 @@
 /** For which links and exports the console offers to take them away. */
 import { assert, it } from "vitest"
-import { mayTakeAway } from "../../src/console/parts/OwnThings.ts"
+import { mayBeTakenAway } from "../../src/console/parts/OwnThings.ts"
 
 const made = { created_by: "key_reader" }
 
@@ -18,6 +18,6 @@ it.each([
     created_at: "2026-03-01T00:00:00.000000Z",
     expires_at: "2026-03-01T12:00:00.000000Z"
   }
-  assert.strictEqual(mayTakeAway(made, { is: "in", session, isAdmin: false }), may)
-  assert.isFalse(mayTakeAway(made, { is: "leaving" }))
+  assert.strictEqual(mayBeTakenAway(made, { is: "in", session, isAdmin: false }), may)
+  assert.isFalse(mayBeTakenAway(made, { is: "leaving" }))
 })

@@ -24,6 +24,7 @@ import {
   intrude,
   record,
   signingOf,
+  soonStuck,
   state,
   through
 } from "../integration/support/Writers.ts"
@@ -97,12 +98,7 @@ describe("a transaction that hangs", () => {
   it.live("holds readers until an operator ends it: what was written since is read then", () =>
     withLog((prefix) =>
       Effect.gen(function* () {
-        const context = yield* Effect.context<EventLog>()
-        const proxy = yield* flakyProxy
-        const start = makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`, {
-          placed: signingOf(prefix),
-          stuckAfterMs: 1_000
-        })
+        const { context, proxy, start } = yield* soonStuck(prefix)
         const writer = yield* start
         yield* writer.commit([], () => [state("one")])
         yield* unverified

@@ -76,6 +76,26 @@ const assertUnusable = ({ body, headers, status }: Answer, end?: string): void =
   assert.strictEqual(headers["www-authenticate"], `Bearer${why}`)
 }
 
+/** A tenant that has as many links as it may have. */
+const fullWorld = (made: (n: number) => Pick<ShareLink, "created_by" | "hash">) => {
+  const full = new World()
+  full.state.registry.take(
+    Array.from({ length: 1_000 }, (_, n) => ({
+      kind: "link" as const,
+      link: {
+        id: `lnk_${n}`,
+        tenant_id: "acme",
+        filter: { metadata: [] },
+        created_at: currentTime(),
+        expires_at: "2261-01-01T00:00:00.000000Z",
+        uses: 0,
+        ...made(n)
+      }
+    }))
+  )
+  return full
+}
+
 describe("a share link", () => {
   it("is made with what it covers, and shows its token this once", async () => {
     const before = nowMicros()
@@ -239,20 +259,10 @@ describe("a share link", () => {
   })
 
   it("of a key that has left the configuration is not active, and gives way to a new one", async () => {
-    const full = new World()
-    const link = (n: number): ShareLink => ({
-      id: `lnk_${n}`,
-      tenant_id: "acme",
-      filter: { metadata: [] },
+    const full = fullWorld((n) => ({
       hash: String(n).padStart(64, "0"),
-      created_by: n < 2 ? "key_that_left" : "key_read",
-      created_at: currentTime(),
-      expires_at: "2261-01-01T00:00:00.000000Z",
-      uses: 0
-    })
-    full.state.registry.take(
-      Array.from({ length: 1_000 }, (_, n) => ({ kind: "link" as const, link: link(n) }))
-    )
+      created_by: n < 2 ? "key_that_left" : "key_read"
+    }))
     const other = await startExports(full, new ExportWorld())
     const listed = async () => {
       const { body } = await other.call(LINKS, { key: READ_KEY })
@@ -273,20 +283,7 @@ describe("a share link", () => {
   })
 
   it("is not made beyond a number of usable ones", async () => {
-    const full = new World()
-    const link = (n: number): ShareLink => ({
-      id: `lnk_${n}`,
-      tenant_id: "acme",
-      filter: { metadata: [] },
-      hash: "f".repeat(64),
-      created_by: "key_read",
-      created_at: currentTime(),
-      expires_at: "2261-01-01T00:00:00.000000Z",
-      uses: 0
-    })
-    full.state.registry.take(
-      Array.from({ length: 1_000 }, (_, n) => ({ kind: "link" as const, link: link(n) }))
-    )
+    const full = fullWorld(() => ({ hash: "f".repeat(64), created_by: "key_read" }))
     const other = await startExports(full, new ExportWorld())
     const refused = await other.call(LINKS, { key: READ_KEY, json: {} })
     assert.strictEqual(refused.status, 429)

@@ -26,6 +26,7 @@ import {
   intrude,
   record,
   signingOf,
+  soonStuck,
   state,
   through,
   writerAt
@@ -604,12 +605,7 @@ describe("a transactional id that is stuck", () => {
   it.live("is left for the next one, and the writer that has it commits nothing more", () =>
     withLog((prefix) =>
       Effect.gen(function* () {
-        const context = yield* Effect.context<EventLog>()
-        const proxy = yield* flakyProxy
-        const start = makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`, {
-          placed: signingOf(prefix),
-          stuckAfterMs: 1_000
-        })
+        const { context, proxy, start } = yield* soonStuck(prefix)
         const writer = yield* start
         yield* writer.commit([event("one")], () => [state("one")])
         // The partitions are part of the transaction by then.

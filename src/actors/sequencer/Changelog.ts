@@ -6,7 +6,6 @@ import { type Chain, chains } from "../../domain/chain/Chains.ts"
 import { treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
 import type { StrayRange } from "../../domain/records/OwnOffsets.ts"
 import type { StateRecord } from "../../domain/records/StateRecords.ts"
-import { DEDUP_PREFIX, IDEMPOTENCY_PREFIX } from "../../domain/records/StateRecords.ts"
 import type { StateChanges } from "./SequencerDraft.ts"
 import {
   appliedRecord,
@@ -18,17 +17,13 @@ import {
   type WindowEnds,
   type WindowKind,
   windowRecord,
+  windows,
   writerRecord
 } from "./SequencerState.ts"
 import { traceRecords, unloggedUpTo } from "./traces/TraceRecords.ts"
 
-const windows = [
-  ["dedup", DEDUP_PREFIX],
-  ["idempotency", IDEMPOTENCY_PREFIX]
-] as const satisfies ReadonlyArray<readonly [WindowKind, string]>
-
 /** How many of the stored window records, oldest first, hold nothing that can still be found. */
-const leaving = (state: SequencerState, kind: "dedup" | "idempotency", added: number): number => {
+const leaving = (state: SequencerState, kind: WindowKind, added: number): number => {
   const window = state[kind]
   const floor = window.next + added - window.capacity
   const kept = state.stored[kind].findIndex(({ count, first }) => first + count > floor)

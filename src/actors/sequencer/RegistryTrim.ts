@@ -11,7 +11,7 @@ import { REGISTRY } from "../log/RegistryChanges.ts"
 import { appliedRecord, newStateRecord, type SequencerState, windowEnds } from "./SequencerState.ts"
 
 /** Records that the topic holds before it is looked at how many of them count. */
-export const REGISTRY_RECORDS_MAX = 50_000
+const REGISTRY_RECORDS_MAX = 50_000
 /** Records for each that counts, from which on the topic is made short. */
 const RECORDS_PER_ENTRY = 4
 

@@ -53,7 +53,7 @@ import {
   sumOf,
   totalsOf
 } from "./SequencerState.ts"
-import { rangesBeside } from "./StraysByHeads.ts"
+import { placesBeside } from "./StraysByHeads.ts"
 import { ChainWalk, reportPassedOver } from "./TopicComparison.ts"
 
 /** The command that a record answers; -1 if it names none, or this service did not write it. */
@@ -186,16 +186,13 @@ const readTopics = Effect.fnUntraced(function* (restoring: Restoring, outdated: 
   const strays = yield* straysOf(restoring, outdated)
   const isOwn: IsOwn = (chain, offset) => !strays.has(chain, offset)
   const bounded =
-    totals
-    && (yield* readBoth(
-      restoring,
-      (chain, offset) => offset < nexts[chain] && isOwn(chain, offset)
-    ))
+    hasHeads || hasStrays
+      ? yield* readBoth(restoring, (chain, offset) => offset < nexts[chain] && isOwn(chain, offset))
+      : undefined
   const isProven =
     bounded !== undefined
     && (hasHeads
-      || (hasStrays
-        && sumOf(bounded.events.walk.heads) === totals?.events
+      || (sumOf(bounded.events.walk.heads) === totals?.events
         && sumOf(bounded.traces.walk.heads) === totals?.facts))
   const read = isProven ? bounded : yield* readBoth(restoring, isOwn)
   for (const { chain, others, walk } of [read.events, read.traces] satisfies Array<ReadChain>) {
@@ -224,7 +221,7 @@ const straysOf = Effect.fnUntraced(function* (
   for (const chain of chains) {
     const heads = headsOf(state, chain)
     if (hasHeads || heads.size > 0) {
-      ranges.push(yield* rangesBeside(restoring, chain, heads, hasHeads))
+      ranges.push(yield* placesBeside(restoring, chain, heads, hasHeads))
     }
   }
   return Strays.of(ranges.flat())

@@ -185,8 +185,12 @@ export interface StoredEnds {
   readonly next: number
 }
 
-export const windowKinds = ["dedup", "idempotency"] as const
-export type WindowKind = (typeof windowKinds)[number]
+/** The windows, each with what the keys of its records begin with. */
+export const windows = [
+  ["dedup", DEDUP_PREFIX],
+  ["idempotency", IDEMPOTENCY_PREFIX]
+] as const
+export type WindowKind = (typeof windows)[number][0]
 
 export type WindowEnds = Readonly<Record<WindowKind, StoredEnds>>
 
@@ -473,7 +477,7 @@ const rangesOf = (records: Map<number, Buffer>): Array<StoredRange> =>
 
 /** True if the stored records of both windows are all there. */
 export const hasWindows = (into: Replay): boolean =>
-  windowKinds.every((kind) => {
+  windows.every(([kind]) => {
     const { first, next } = into.windowEnds[kind]
     let reached = first
     for (const range of rangesOf(into[kind])) {
@@ -514,10 +518,8 @@ export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
   for (const range of state.strays.all) records.push(straysRecord(range))
   for (const [writer, number] of state.writers) records.push(writerRecord(writer, number))
   records.push(...state.traces.snapshot())
-  for (const [prefix, window] of [
-    [DEDUP_PREFIX, state.dedup],
-    [IDEMPOTENCY_PREFIX, state.idempotency]
-  ] as const) {
+  for (const [kind, prefix] of windows) {
+    const window = state[kind]
     let chunk: Array<WindowEntry> = []
     let first = window.first
     for (const entry of window.entries()) {

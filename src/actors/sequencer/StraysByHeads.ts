@@ -65,21 +65,11 @@ class Candidates {
   }
 }
 
-const rangesOf = (chain: Chain, offsets: ReadonlyArray<number>): ReadonlyArray<StrayRange> => {
-  const ranges: Array<StrayRange> = []
-  for (const offset of offsets.toSorted((left, right) => left - right)) {
-    const last = ranges.at(-1)
-    if (last?.next === offset) ranges[ranges.length - 1] = { ...last, next: offset + 1 }
-    else ranges.push({ chain, first: offset, next: offset + 1 })
-  }
-  return ranges
-}
-
 /**
- * The ranges of records that the heads do not lead back to, up to the end of the topic. `isWhole`: there
- * are no other chains, so what is of none of them is in these ranges too.
+ * The places of records that the heads do not lead back to, up to the end of the topic. `isWhole`: there
+ * are no other chains, so what is of none of them is among these, too.
  */
-export const rangesBeside = Effect.fnUntraced(function* (
+export const placesBeside = Effect.fnUntraced(function* (
   { log, partition, reader }: Restoring,
   chain: Chain,
   heads: ReadonlyMap<string, Head>,
@@ -107,5 +97,5 @@ export const rangesBeside = Effect.fnUntraced(function* (
   for (const candidates of byTenant.values()) {
     for (const offset of candidates.others) strays.push(offset)
   }
-  return rangesOf(chain, strays)
+  return strays.map((offset): StrayRange => ({ chain, first: offset, next: offset + 1 }))
 })

@@ -9,22 +9,20 @@ import { MAC_HEADER } from "./RecordHeaders.ts"
 import type { TopicKind } from "./Topics.ts"
 
 /** Topics of which every record counts only with a MAC: nothing but this service writes them. */
-export const authenticatedTopics = [
+const authenticatedTopics: ReadonlySet<TopicKind> = new Set([
   "registry",
   "commands",
   "state",
   "progress",
   "receipts",
   "quarantine"
-] as const satisfies ReadonlyArray<TopicKind>
-
-const authenticatedSet: ReadonlySet<TopicKind> = new Set(authenticatedTopics)
+])
 
 /** Those of them whose records are bound to their offsets: one writer at a time has them. */
 export const placedTopics: ReadonlySet<TopicKind> = new Set(["registry", "state", "receipts"])
 
 /** True for topics whose records carry a MAC. */
-export const isAuthenticated = (topic: TopicKind): boolean => authenticatedSet.has(topic)
+export const isAuthenticated = (topic: TopicKind): boolean => authenticatedTopics.has(topic)
 
 const KEY_LABEL = "alk-record-mac-key-v1"
 const TEXT_LABEL = "alk-record-mac-v2"

@@ -1,5 +1,6 @@
 /** Who may take away what a key has made: a key that may only read takes away nothing of others. */
 import type { Principal } from "../../actors/follower/Keys.ts"
+import { mayTakeAway } from "../../domain/registry/OwnThings.ts"
 import { ApiError } from "../messages/ApiError.ts"
 
 /** Why it may not; undefined if it may. `made` and `take` say it of the thing, for the message. */
@@ -9,7 +10,7 @@ export const refusalOfForeign = (
   made: string,
   take: string
 ): ApiError | undefined =>
-  createdBy === keyId || scopes.includes("write")
+  mayTakeAway(keyId, scopes, createdBy)
     ? undefined
     : new ApiError({
         code: "insufficient_scope",

@@ -195,29 +195,20 @@ it.effect("progress that this process publishes is known at once, and an older r
     let appended: AppendedListener | undefined
     const asks = yield* Queue.unbounded<void>()
     const fetches = yield* Queue.unbounded<ReadonlyArray<LogRecord>>()
-    const log = Layer.mock(EventLog, {
-      partitions: 1,
-      bootstrap: "nowhere",
-      partitionOf: () => 0,
-      placement: Effect.sync(() => new Placement(1)),
-      bounds: () => Effect.succeed({ start: 0, end: 0 }),
-      ends: (positions) => Effect.succeed(positions.map(() => 0)),
-      appender: Effect.never,
-      onAppended: (_, listener) =>
+    const log = emptyLog(
+      (positions) =>
+        Effect.gen(function* () {
+          yield* Queue.offer(asks, undefined)
+          const position = positions.find(({ topic }) => topic === "progress")!
+          const records = yield* Queue.take(fetches)
+          const nextOffset = records.at(-1)!.offset + 1
+          return [{ ...position, records, nextOffset, writtenEnd: 0, stableEnd: 0, logStart: 0 }]
+        }),
+      (_, listener) =>
         Effect.sync(() => {
           appended = listener
-        }),
-      reader: Effect.succeed({
-        fetch: (positions: ReadonlyArray<Position>) =>
-          Effect.gen(function* () {
-            yield* Queue.offer(asks, undefined)
-            const position = positions.find(({ topic }) => topic === "progress")!
-            const records = yield* Queue.take(fetches)
-            const nextOffset = records.at(-1)!.offset + 1
-            return [{ ...position, records, nextOffset, writtenEnd: 0, stableEnd: 0, logStart: 0 }]
-          })
-      })
-    })
+        })
+    )
     const following = yield* Layer.build(
       layerLogFollower.pipe(Layer.provide([log, Layer.mock(EventStore, { ping: Effect.void })]))
     )

@@ -3,7 +3,10 @@ import { Effect, Layer } from "effect"
 import { Placement } from "../../../src/domain/registry/Placement.ts"
 import { EventLog, type LogReader } from "../../../src/ports/EventLog.ts"
 
-export const emptyLog = (fetch: LogReader["fetch"]) =>
+export const emptyLog = (
+  fetch: LogReader["fetch"],
+  onAppended: EventLog["Service"]["onAppended"] = () => Effect.void
+) =>
   Layer.mock(EventLog, {
     partitions: 1,
     bootstrap: "nowhere",
@@ -12,6 +15,6 @@ export const emptyLog = (fetch: LogReader["fetch"]) =>
     bounds: () => Effect.succeed({ start: 0, end: 0 }),
     ends: (positions) => Effect.succeed(positions.map(() => 0)),
     appender: Effect.never,
-    onAppended: () => Effect.void,
+    onAppended,
     reader: Effect.succeed({ fetch })
   })

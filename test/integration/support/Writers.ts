@@ -5,9 +5,10 @@ import { inject } from "vitest"
 import { BatchSender } from "../../../src/adapters/kafka/protocol/BatchSender.ts"
 import { makeCluster, type RawCluster } from "../../../src/adapters/kafka/protocol/KafkaClient.ts"
 import { fetchStored } from "../../../src/adapters/kafka/protocol/StoredBatch.ts"
+import { makeTransactionalWriter } from "../../../src/adapters/kafka/Writers.ts"
 import { RecordMac } from "../../../src/domain/records/RecordMac.ts"
 import { type TopicKind, topicName } from "../../../src/domain/records/Topics.ts"
-import type { NewRecord } from "../../../src/ports/EventLog.ts"
+import type { EventLog, NewRecord } from "../../../src/ports/EventLog.ts"
 import { placedSigning } from "../../../src/services/commands/AuthenticatedLog.ts"
 import { type Fate, type FlakyProxy, startFlakyProxy } from "../../support/FlakyProxy.ts"
 import { decidedEnd, readAll } from "../../support/Log.ts"
@@ -121,3 +122,14 @@ export const intrude = Effect.fnUntraced(function* (
 /** The signing of a service, for its records in the topics of a test. */
 export const signingOf = (prefix: string) =>
   placedSigning({ mac: new RecordMac("a secret of the writers' tests"), prefix })
+
+/** Starts of a writer behind a proxy, for which an id is stuck after a second. */
+export const soonStuck = Effect.fnUntraced(function* (prefix: string) {
+  const context = yield* Effect.context<EventLog>()
+  const proxy = yield* flakyProxy
+  const start = makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`, {
+    placed: signingOf(prefix),
+    stuckAfterMs: 1_000
+  })
+  return { context, proxy, start }
+})

@@ -48,7 +48,7 @@ const KEYWORDS = words(`
   JOIN KEY LIKE LIMIT MATERIALIZED NOT OFFSET ON OR OVER PARTITION PREWHERE QUALIFY REPLACE ROLLUP
   SAMPLE SELECT SET SETS SETTINGS STEP TABLE THEN TO TTL UNION UPDATE USING VALUES WHEN WHERE WITH
 `)
-/** What ClickHouse lets stand behind the name of an aggregate function, beside what clients may use. */
+/** What an aggregate function may be called with behind its name, beside what clients may use. */
 const COMBINATORS = /(SimpleState|State|Merge|ForEach|Null)$/
 /** Engines of tables and databases that keep their rows in the store. */
 const ENGINES =
@@ -208,7 +208,7 @@ const isApplied = (tokens: ReadonlyArray<string>, at: number): boolean => {
   return tokens[before]?.toUpperCase() === "APPLY" && !isLambda
 }
 
-/** Whether a function, type or engine that is none of the lists is used by its name here. */
+/** Whether a function, type or engine is used by its name here that is in none of the lists. */
 const isForeignCall = (tokens: ReadonlyArray<string>, at: number): boolean => {
   const token = tokens[at]!
   if (!isName(token)) return false
@@ -216,7 +216,7 @@ const isForeignCall = (tokens: ReadonlyArray<string>, at: number): boolean => {
   return tokens[at + 1] === "(" && !mayBeCalled(token) && !isTableWithColumns(tokens, at)
 }
 
-/** The engine that a statement makes a table or database with, if it is none of the store. */
+/** The engine that a statement makes a table or database with, if the list does not have it. */
 const foreignEngine = (tokens: ReadonlyArray<string>, at: number): string | undefined => {
   if (tokens[0]?.toUpperCase() !== "CREATE" || tokens[at]!.toUpperCase() !== "ENGINE") {
     return undefined

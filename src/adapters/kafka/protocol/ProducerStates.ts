@@ -4,12 +4,12 @@
  * Source: Kafka's protocol guide, DescribeProducers API (key 61); KIP-664.
  */
 import { Cursor } from "./FetchResponse.ts"
+import { type Encoder, NewEncoder } from "./FlexibleEncoder.ts"
 import type { RawRequest } from "./KafkaClient.ts"
 import type { TopicPartition } from "./ProducerRequests.ts"
 
 const API_KEY = 61
 const API_VERSION = 0
-const NO_TAGS = 0
 
 /** The last batch of a producer in a partition. */
 export interface ProducerState extends TopicPartition {
@@ -19,34 +19,18 @@ export interface ProducerState extends TopicPartition {
   readonly lastTimestamp: number
 }
 
-const encode = (partitions: ReadonlyArray<TopicPartition>): Buffer => {
-  const bytes: Array<Buffer> = []
-  const unsigned = (value: number): void => {
-    const digits: Array<number> = []
-    let rest = value
-    for (; rest >= 0x80; rest >>>= 7) digits.push((rest & 0x7f) | 0x80)
-    bytes.push(Buffer.from([...digits, rest]))
-  }
-  // The lengths of flexible versions are one more than what they count. The first tags are the
-  // header's.
-  unsigned(NO_TAGS)
+const encode = (partitions: ReadonlyArray<TopicPartition>): Encoder => {
   const topics = Map.groupBy(partitions, ({ topic }) => topic)
-  unsigned(topics.size + 1)
-  for (const [topic, list] of topics) {
-    unsigned(Buffer.byteLength(topic) + 1)
-    bytes.push(Buffer.from(topic))
-    unsigned(list.length + 1)
-    for (const { partition } of list) {
-      const index = Buffer.alloc(4)
-      index.writeInt32BE(partition)
-      bytes.push(index)
-    }
-    unsigned(NO_TAGS)
-  }
-  unsigned(NO_TAGS)
-  return Buffer.concat(bytes)
+  const encoded = [...topics].map(([topic, list]) =>
+    new NewEncoder()
+      .writeUVarIntString(topic)
+      .writeUVarIntArray(list.map(({ partition }) => new NewEncoder().writeInt32(partition)))
+      .writeUVarIntBytes()
+  )
+  return new NewEncoder().writeUVarIntBytes().writeUVarIntArray(encoded).writeUVarIntBytes()
 }
 
+/** Hot path: an answer names every producer of a partition, of which one is wanted. */
 class FlexibleCursor extends Cursor {
   unsigned(): number {
     let value = 0
@@ -121,10 +105,7 @@ export const describeProducers = (
     apiKey: API_KEY,
     apiVersion: API_VERSION,
     apiName: "DescribeProducers",
-    encode: () => {
-      const body = encode(partitions)
-      return Promise.resolve({ buf: body, buffer: body })
-    }
+    encode: () => Promise.resolve(encode(partitions))
   },
   response: {
     decode: (payload) => Promise.resolve(decode(payload, producerId)),

@@ -5,17 +5,11 @@
  */
 import { pbkdf2Sync, randomBytes } from "node:crypto"
 import { createRequire } from "node:module"
+import { type Encoder, NewEncoder } from "./FlexibleEncoder.ts"
 import { errorOfCode, type KafkaSettings, makeCluster, type RawRequest } from "./KafkaClient.ts"
 
 const require = createRequire(import.meta.url)
 
-interface Encoder {
-  writeInt8(value: number): Encoder
-  writeInt32(value: number): Encoder
-  writeUVarIntArray(items: ReadonlyArray<Encoder>): Encoder
-  writeUVarIntBytes(bytes?: Buffer): Encoder
-  writeUVarIntString(text: string): Encoder
-}
 interface Decoder {
   readInt16(): number
   readInt32(): number
@@ -23,7 +17,6 @@ interface Decoder {
   readUVarIntArray<A>(read: (decoder: Decoder) => A): ReadonlyArray<A>
   readUVarIntString(): string | null
 }
-const NewEncoder = require("kafkajs/src/protocol/encoder") as new () => Encoder
 const NewDecoder = require("kafkajs/src/protocol/decoder") as new (payload: Buffer) => Decoder
 
 const ALTER_USER_SCRAM_CREDENTIALS = 51

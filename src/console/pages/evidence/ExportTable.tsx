@@ -14,7 +14,7 @@ import {
   State
 } from "../../parts/Basics.tsx"
 import { bytes, count } from "../../parts/Format.ts"
-import { mayTakeAway } from "../../parts/OwnThings.ts"
+import { mayBeTakenAway } from "../../parts/OwnThings.ts"
 import { boundsText } from "../../state/EvidenceView.ts"
 import { isUnderWay } from "../../state/ExportProgress.ts"
 import { signedIn } from "../../state/Session.ts"
@@ -37,7 +37,7 @@ const Buttons = ({ acts, job }: { readonly acts: Acts; readonly job: ExportJob }
         Download
       </a>
     ) : undefined}{" "}
-    {mayTakeAway(job, signedIn.value) ? (
+    {mayBeTakenAway(job, signedIn.value) ? (
       <button
         type="button"
         class="quiet"

@@ -17,7 +17,7 @@ import {
 import { count, counted } from "../../parts/Format.ts"
 import { endOf, type LinkState, linkStateOf } from "../../parts/LinkState.ts"
 import type { Tone } from "../../parts/Mark.tsx"
-import { mayTakeAway } from "../../parts/OwnThings.ts"
+import { mayBeTakenAway } from "../../parts/OwnThings.ts"
 import { filterWords, periodWords } from "../../parts/ScopeWords.ts"
 import type { Scope as Covered } from "../../state/EvidenceView.ts"
 import { signedIn } from "../../state/Session.ts"
@@ -77,7 +77,7 @@ const Row = ({
       </td>
       {revoke === undefined ? undefined : (
         <td>
-          {mayTakeAway(link, signedIn.value) ? (
+          {mayBeTakenAway(link, signedIn.value) ? (
             <button
               type="button"
               class="quiet"
