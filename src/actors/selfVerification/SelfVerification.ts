@@ -48,18 +48,22 @@ export type CheckSlice = (
   slice: Slice
 ) => Effect.Effect<SliceReport, LogUnavailable | StoreUnavailable>
 
-/** Events of one slice at most: the store is not kept busy for longer than a moment. */
+/**
+ * Events of one slice at most: the store is not kept busy for longer than a moment, and what its
+ * statements cost however few the events are is little for each.
+ */
 const SLICE_EVENTS_MAX = 16 * BLOCK_EVENTS
+/** Seconds that a slice may take at the rate: new events wait for it. */
+const SLICE_SECONDS_MAX = 20
 /** Milliseconds between two slices at least. */
 const PAUSE_MS_MIN = 100
 /**
- * Times of what it took that a slice is rested from if it has fewer events than it may have: its
- * statements cost the same however few they are, and while single events come in each is such a
- * slice.
+ * Times of what it took that a small slice is rested from: it costs the same however few its events
+ * are, and while single events come in each slice is small. The next has those of meanwhile.
  */
-const SMALL_SLICE_RESTS = 9
+const SMALL_SLICE_RESTS = 30
 /** Milliseconds of such a rest at most. */
-const SMALL_SLICE_REST_MS_MAX = 2_000
+const SMALL_SLICE_REST_MS_MAX = 10_000
 /** A slice waits for requests so long at most: it comes to its turn under any load. */
 const YIELD_MAX = "500 millis"
 /** A slice of at most so many events delays a request too little to wait for it. */
@@ -201,7 +205,7 @@ export const restMs = (
   { eventsMax, eventsPerSecond }: { readonly eventsMax: number; readonly eventsPerSecond: number }
 ): number => {
   const dueMs = (events / eventsPerSecond) * 1_000 - tookMs
-  const isSmall = events < eventsMax
+  const isSmall = 2 * events < eventsMax
   const ownMs = isSmall ? Math.min(SMALL_SLICE_RESTS * tookMs, SMALL_SLICE_REST_MS_MAX) : 0
   return Math.max(PAUSE_MS_MIN, dueMs, ownMs)
 }
@@ -220,7 +224,7 @@ export const runSelfVerification = Effect.fnUntraced(function* (
   const cursors = yield* Ref.make<ReadonlyMap<string, VerificationCursor>>(new Map())
   if (eventsPerSecond <= 0) return { cursors: Ref.get(cursors) }
   const heads = yield* Heads
-  const eventsMax = Math.max(1, Math.min(SLICE_EVENTS_MAX, eventsPerSecond))
+  const eventsMax = Math.max(1, Math.min(SLICE_EVENTS_MAX, SLICE_SECONDS_MAX * eventsPerSecond))
 
   const unawaited = Effect.sync(isAwaited).pipe(
     Effect.repeat({ while: (awaited) => awaited, schedule: Schedule.spaced(YIELD_POLL) }),

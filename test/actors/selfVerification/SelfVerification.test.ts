@@ -46,9 +46,10 @@ describe("the rest after a slice", () => {
   })
 
   it("is a multiple of what a small one took, within limits", () => {
-    assert.strictEqual(restMs(1, 60, limits), 540)
-    assert.strictEqual(restMs(999, 100, limits), 900)
-    assert.strictEqual(restMs(1, 10_000, limits), 2_000)
+    assert.strictEqual(restMs(1, 60, limits), 1_800)
+    assert.strictEqual(restMs(499, 100, limits), 3_000)
+    assert.strictEqual(restMs(500, 100, limits), 400)
+    assert.strictEqual(restMs(1, 10_000, limits), 10_000)
   })
 })
 
@@ -162,16 +163,16 @@ describe("self-verification", () => {
         return fine(slice)
       })
     const lengths = new Map([
-      ["acme", 20_000],
-      ["globex", 6_000]
+      ["acme", 200_000],
+      ["globex", 60_000]
     ])
     return verifying(lengths, check, 2_048, () =>
       Effect.gen(function* () {
-        yield* TestClock.adjust("5 seconds")
+        yield* TestClock.adjust("50 seconds")
         const events = slices.reduce((sum, slice) => sum + slice.events, 0)
-        assert.isAtMost(events, 6 * 2_048)
-        assert.isAtLeast(events, 5 * 2_048)
-        yield* TestClock.adjust("20 seconds")
+        assert.isAtMost(events, 50 * 2_048 + 16_384)
+        assert.isAtLeast(events, 50 * 2_048)
+        yield* TestClock.adjust("200 seconds")
         for (const [tenantId, length] of lengths) {
           const own = slices.filter((slice) => slice.tree === tenantId)
           assert.strictEqual(
@@ -185,9 +186,27 @@ describe("self-verification", () => {
           }, 1)
         }
         const done = slices.length
-        lengths.set("acme", 20_010)
-        yield* TestClock.adjust("5 seconds")
-        assert.deepStrictEqual(ranges(slices.slice(done)), [[20_001, undefined]])
+        lengths.set("acme", 200_010)
+        yield* TestClock.adjust("10 seconds")
+        assert.deepStrictEqual(ranges(slices.slice(done)), [[200_001, undefined]])
+      })
+    )
+  })
+
+  it.effect("takes slices of some seconds where the rate is low", () => {
+    const slices: Array<Slice> = []
+    const check = (slice: Slice) =>
+      Effect.sync(() => {
+        slices.push(slice)
+        return fine(slice)
+      })
+    return verifying(new Map([["acme", 1_000]]), check, 10, () =>
+      Effect.gen(function* () {
+        yield* TestClock.adjust("30 seconds")
+        assert.deepStrictEqual(ranges(slices), [
+          [1, 200],
+          [201, 400]
+        ])
       })
     )
   })
@@ -201,7 +220,7 @@ describe("self-verification", () => {
         return fine(slice)
       })
     return verifying(
-      new Map([["acme", 100_000]]),
+      new Map([["acme", 1_000_000]]),
       check,
       1_024,
       () =>
@@ -213,9 +232,9 @@ describe("self-verification", () => {
           assert.lengthOf(slices, 1)
           awaited = true
           // The wait is part of a slice's time: the rate stays what it is.
-          yield* TestClock.adjust("1 minute")
-          assert.isAtLeast(slices.length, 55)
-          assert.isAtMost(slices.length, 62)
+          yield* TestClock.adjust("10 minutes")
+          assert.isAtLeast(slices.length, 36)
+          assert.isAtMost(slices.length, 39)
         }),
       () => awaited
     )
@@ -238,13 +257,13 @@ describe("self-verification", () => {
       Effect.sync(() => (slice.tree === "acme" ? broken(slice, slice.fromSequence) : fine(slice)))
     return verifying(
       new Map([
-        ["acme", 9_000],
-        ["globex", 9_000]
+        ["acme", 90_000],
+        ["globex", 90_000]
       ]),
       check,
       3_000,
       (errors) =>
-        TestClock.adjust("30 seconds").pipe(
+        TestClock.adjust("60 seconds").pipe(
           Effect.map(() => {
             assert.strictEqual(errors.length, 1)
             assert.include(errors[0], "acme")
@@ -263,19 +282,19 @@ describe("self-verification", () => {
         slices.push(slice)
         return Effect.succeed(fine(slice))
       })
-    return verifying(new Map([["acme", 10_240]]), check, 1_024, () =>
+    return verifying(new Map([["acme", 10 * 16_384]]), check, 1_024, () =>
       Effect.gen(function* () {
-        yield* TestClock.adjust("3 seconds")
+        yield* TestClock.adjust("40 seconds")
         const before = slices.length
         assert.isAbove(before, 1)
         down = true
         yield* TestClock.adjust("10 minutes")
         assert.isAtMost(slices.length, before + 1)
         down = false
-        yield* TestClock.adjust("2 minutes")
+        yield* TestClock.adjust("4 minutes")
         assert.deepStrictEqual(
           slices.map(({ fromSequence }) => fromSequence),
-          Array.from({ length: 10 }, (_, index) => 1 + 1_024 * index)
+          Array.from({ length: 10 }, (_, index) => 1 + 16_384 * index)
         )
       })
     )

@@ -14,10 +14,10 @@ export const chunkEnd = (
   table: string,
   sequence: string,
   condition: string,
-  text = "body"
+  bytes = "length(body)"
 ): string =>
   `SELECT max(${sequence}) FROM (SELECT ${sequence}, ${sumBefore("bytes", sequence)}`
-  + ` AS bytes_before FROM (SELECT ${sequence}, length(${text}) AS bytes FROM ${table}`
+  + ` AS bytes_before FROM (SELECT ${sequence}, ${bytes} AS bytes FROM ${table}`
   + ` WHERE ${condition} ORDER BY ${sequence} LIMIT ${CHUNK_ROWS_MAX}))`
   + ` WHERE bytes_before < ${CHUNK_BYTES_MAX}`
 

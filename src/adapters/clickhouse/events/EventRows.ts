@@ -62,46 +62,94 @@ const time = (micros: number): string =>
 
 const textOrNone = (text: string): string | undefined => (text === "" ? undefined : text)
 
+/** The columns of EVENT_ROW as they are; times in microseconds, JSON texts empty if absent. */
+export interface EventFields {
+  readonly sequenceNumber: number
+  readonly body: string
+  readonly id: string
+  readonly timestamp: number
+  readonly actorId: string
+  readonly actorType: string
+  readonly actorEmail: string
+  readonly action: string
+  readonly resourceId: string
+  readonly resourceType: string
+  readonly resourceName: string
+  readonly outcome: string
+  readonly metadata: string
+  readonly tenantId: string
+  readonly createdAt: number
+  readonly prevHash: string
+  readonly detailsSalt: string | undefined
+  readonly detailsHash: string | undefined
+  readonly contentHash: string
+  readonly hash: string
+  readonly erasedAt: number
+}
+
+/** Reads the columns of EVENT_ROW. */
+export const readEventFields = (row: RowBinary): EventFields => ({
+  sequenceNumber: row.uint64(),
+  body: row.string(),
+  id: row.string(),
+  timestamp: row.int64(),
+  actorId: row.string(),
+  actorType: row.string(),
+  actorEmail: row.string(),
+  action: row.string(),
+  resourceId: row.string(),
+  resourceType: row.string(),
+  resourceName: row.string(),
+  outcome: row.string(),
+  metadata: row.string(),
+  tenantId: row.string(),
+  createdAt: row.int64(),
+  prevHash: row.fixed(HASH_BYTES).toString("hex"),
+  detailsSalt: digits(row.fixed(SALT_BYTES)),
+  detailsHash: digits(row.fixed(HASH_BYTES)),
+  contentHash: row.fixed(HASH_BYTES).toString("hex"),
+  hash: row.string(),
+  erasedAt: row.int64()
+})
+
+/** The stored JSON of a row. */
+export const textOfFields = (fields: EventFields): string => {
+  const { body, contentHash, detailsHash, hash, prevHash, sequenceNumber, tenantId } = fields
+  if (body !== "") return body
+  const isErased = fields.erasedAt > 0
+  const detail = (text: string) => (isErased ? undefined : textOrNone(text))
+  const shown = bodyText({
+    id: quote(fields.id),
+    timestamp: quote(time(fields.timestamp)),
+    actorId: quote(fields.actorId),
+    actorType: quote(fields.actorType),
+    actorEmail: detail(fields.actorEmail),
+    action: quote(fields.action),
+    resourceId: quote(fields.resourceId),
+    resourceType: quote(fields.resourceType),
+    resourceName: detail(fields.resourceName),
+    outcome: quote(fields.outcome),
+    metadata: detail(fields.metadata)
+  })
+  return (
+    shown
+    + appendSuffix({
+      tenantId,
+      sequenceNumber,
+      createdAt: time(fields.createdAt),
+      prevHash,
+      contentHash,
+      hash,
+      detailsHash,
+      detailsSalt: isErased ? undefined : fields.detailsSalt,
+      erasedAt: isErased ? time(fields.erasedAt) : undefined
+    })
+  )
+}
+
 /** Reads the columns of EVENT_ROW. */
 export const readEventRow = (row: RowBinary): ListedEvent => {
-  const sequenceNumber = row.uint64()
-  const body = row.string()
-  const fields = {
-    id: quote(row.string()),
-    timestamp: quote(time(row.int64())),
-    actorId: quote(row.string()),
-    actorType: quote(row.string()),
-    actorEmail: textOrNone(row.string()),
-    action: quote(row.string()),
-    resourceId: quote(row.string()),
-    resourceType: quote(row.string()),
-    resourceName: textOrNone(row.string()),
-    outcome: quote(row.string()),
-    metadata: textOrNone(row.string())
-  }
-  const tenantId = row.string()
-  const createdAt = time(row.int64())
-  const prevHash = row.fixed(HASH_BYTES).toString("hex")
-  const detailsSalt = digits(row.fixed(SALT_BYTES))
-  const detailsHash = digits(row.fixed(HASH_BYTES))
-  const contentHash = row.fixed(HASH_BYTES).toString("hex")
-  const hash = row.string()
-  const erasedAt = row.int64()
-  if (body !== "") return { sequenceNumber, hash, body }
-  const isErased = erasedAt > 0
-  const shown = isErased
-    ? { ...fields, actorEmail: undefined, resourceName: undefined, metadata: undefined }
-    : fields
-  const suffix = appendSuffix({
-    tenantId,
-    sequenceNumber,
-    createdAt,
-    prevHash,
-    contentHash,
-    hash,
-    detailsHash,
-    detailsSalt: isErased ? undefined : detailsSalt,
-    erasedAt: isErased ? time(erasedAt) : undefined
-  })
-  return { sequenceNumber, hash, body: bodyText(shown) + suffix }
+  const fields = readEventFields(row)
+  const { hash, sequenceNumber } = fields
+  return { sequenceNumber, hash, body: textOfFields(fields) }
 }

@@ -15,10 +15,9 @@ import {
 import { ClickHouseConnection } from "../client/ClickHouseConnection.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import { StoreClient } from "../client/StoreClient.ts"
-import { readStoredRows } from "../topics/ChainTable.ts"
-import { disagreement } from "./EventColumns.ts"
 import { literal } from "./EventText.ts"
 import { RECOMPUTE_SETTINGS, recomputedRows } from "./RecomputeSql.ts"
+import { readStoredEvents } from "./StoredRows.ts"
 
 type Recompute = ChainRecompute["Service"]
 
@@ -136,12 +135,8 @@ const makeSample =
   (tenantId, sequenceNumbers) =>
     sequenceNumbers.length === 0
       ? Effect.succeed([])
-      : readStoredRows(store, {
+      : readStoredEvents(store, {
           operation: "sample",
-          table: store.events,
-          sequence: "sequence_number",
-          text: "json",
-          disagreement,
           condition: (bind) =>
             `${bind.tenant(tenantId)} AND sequence_number IN (${listOf(sequenceNumbers)})`,
           limit: 2 * SAMPLE_ROWS_MAX

@@ -62,10 +62,10 @@ export const readChunk = (
   query: Omit<RowsQuery, "limit">,
   options?: ReadOptions
 ) => {
-  const { sequence, table, text } = query
+  const { sequence, table } = query
   const condition: Statement = (bind) => {
     const within = query.condition(bind)
-    return `${within} AND ${sequence} <= (${chunkEnd(table, sequence, within, text)})`
+    return `${within} AND ${sequence} <= (${chunkEnd(table, sequence, within)})`
   }
   return readStoredRows(store, { ...query, condition, limit: 2 * CHUNK_ROWS_MAX }, options)
 }

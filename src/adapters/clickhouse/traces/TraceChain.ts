@@ -33,7 +33,7 @@ const chunk = (store: StoreClient, query: ChainQuery, from: number, to: number) 
     (bind) => {
       const condition = `${conditionOf(store, query, bind)} AND ${bind.between("chain_sequence", from, to)}`
       const text = query.isSuffix === true ? `right(body, ${SUFFIX_BYTES})` : "body"
-      const end = chunkEnd(store.facts, "chain_sequence", condition, text)
+      const end = chunkEnd(store.facts, "chain_sequence", condition, `length(${text})`)
       return (
         `SELECT chain_sequence, ${text} FROM ${store.facts}`
         + ` WHERE ${condition} AND chain_sequence <= (${end}) ${newestBy("chain_sequence, hash")}`
