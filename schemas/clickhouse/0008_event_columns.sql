@@ -44,8 +44,6 @@ ALTER TABLE {{database}}.events{{on_cluster}}
 ALTER TABLE {{database}}.events{{on_cluster}}
     ADD INDEX IF NOT EXISTS text_actor_id actor_id TYPE text(tokenizer = 'array'),
     ADD INDEX IF NOT EXISTS text_resource_id resource_id TYPE text(tokenizer = 'array'),
-    ADD INDEX IF NOT EXISTS text_search search TYPE text(tokenizer = 'splitByNonAlpha'),
-    ADD INDEX IF NOT EXISTS text_metadata metadata TYPE text(tokenizer = 'splitByNonAlpha'),
     ADD INDEX IF NOT EXISTS by_erased_at erased_at TYPE minmax GRANULARITY 64,
     ADD INDEX IF NOT EXISTS by_kafka_offset kafka_offset TYPE minmax GRANULARITY 4
     SETTINGS alter_sync = 0, mutations_sync = 0;

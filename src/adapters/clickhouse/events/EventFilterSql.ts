@@ -12,8 +12,12 @@ import { searchCondition } from "./SearchSql.ts"
 import { whereSql } from "./WhereSql.ts"
 
 /** True if no row is found by an index of texts: then all columns can be read with the condition. */
-export const isUnindexed = ({ actorId, metadata, q, resourceId, where }: EventFilter): boolean =>
-  metadata.length === 0 && [actorId, q, resourceId, where].every((value) => value === undefined)
+export const isUnindexed = ({ actorId, resourceId, where }: EventFilter): boolean =>
+  [actorId, resourceId, where].every((value) => value === undefined)
+
+/** True if the condition costs little beside the rows: it may be evaluated once more for them. */
+export const isCheap = (filter: EventFilter): boolean =>
+  isUnindexed(filter) && filter.metadata.length === 0 && filter.q === undefined
 
 /** True if the filter is about more than places in the chain. */
 export const isOfColumns = (filter: EventFilter): boolean =>

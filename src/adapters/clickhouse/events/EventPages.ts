@@ -15,7 +15,7 @@ import { CHUNK_BYTES_MAX, inChunks, sumBefore } from "../client/Chunks.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import type { RowBinary } from "../client/RowBinary.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
-import { filterCondition, IS_NO_EVENT, isOfColumns, isUnindexed } from "./EventFilterSql.ts"
+import { filterCondition, IS_NO_EVENT, isCheap, isOfColumns, isUnindexed } from "./EventFilterSql.ts"
 import { EVENT_ROW, type ListedEvent, NO_EVENT_ROW, readEventRow } from "./EventRows.ts"
 
 /** All reads of a statement see the same rows: 23 of 566 statements did not under inserts. */
@@ -61,7 +61,7 @@ const pageRows = (
     + ` LIMIT ${bind.integer(limit)} OFFSET ${bind.integer(offset)}`
   const row = `toUInt8(1) AS kind, toUInt64(0) AS total, ${EVENT_ROW}`
   const isShallow = offset <= SHALLOW_OFFSET_MAX
-  if (isShallow && isUnindexed(query.filter)) return `SELECT ${row} ${slice}`
+  if (isShallow && isCheap(query.filter)) return `SELECT ${row} ${slice}`
   const keys = isShallow
     ? `SELECT sequence_number, hash ${slice}`
     : `SELECT sequence_number, hash FROM ${table} WHERE ${condition}`
@@ -101,7 +101,7 @@ const totalRow = (
   const from = (isEvent?: string) =>
     `FROM ${store.eventsOf(deduplicate)}`
     + ` WHERE ${filterCondition(store.events, tenantId, filter, bind, isEvent)}`
-  const isApart = isUnindexed(filter) && isOfColumns(filter)
+  const isApart = isCheap(filter) && isOfColumns(filter)
   const total = isApart ? `count() - (SELECT count() ${from(IS_NO_EVENT)})` : "count()"
   return (
     `SELECT toUInt8(0) AS kind, toUInt64(assumeNotNull(${total})) AS total, ${NO_EVENT_ROW}`
@@ -168,7 +168,7 @@ export const makePage =
   (query, deduplicate) => {
     const { filter, limit, offset, sort, tenantId } = query
     const atOnce = pageAtOnce(store, query, deduplicate)
-    const isPlain = offset > SHALLOW_OFFSET_MAX || isUnindexed(filter) || sort === "timestamp"
+    const isPlain = offset > SHALLOW_OFFSET_MAX || isCheap(filter) || sort === "timestamp"
     if (limit === 0 || isPlain) return atOnce
     return Effect.gen(function* () {
       const { sequences, total } = yield* pageSequences(store, query, deduplicate)

@@ -54,23 +54,6 @@ const neededText = (value: string): string => {
   return plain ? longestRun(value) : ""
 }
 
-/** Tokens of a condition at most: more of them narrow it down no further. */
-const TOKENS_MAX = 8
-
-/**
- * The condition that a text is in the column as a whole value. Its words are words of the column,
- * which the index has, while a part of a word has to be sought in all of them.
- */
-const holdingValue = (column: string, text: string, bind: Parameters): string => {
-  const words = text.match(/[\w\u0080-\uffff]+/g) ?? []
-  const tokens = [...new Set(words)].filter((word) => /^[A-Za-z0-9]+$/.test(word))
-  if (tokens.length === 0) return holding(column, text, bind)
-  return [
-    ...tokens.slice(0, TOKENS_MAX).map((token) => `hasToken(${column}, '${token}')`),
-    `position(${column}, ${bind.string(text)}) > 0`
-  ].join(" AND ")
-}
-
 /** Metadata that simdjson reads, see withFloatDigits; what was taken from the bytes of a row is so. */
 const READABLE = `if(body = '' AND match(metadata, '[0-9]{19}'), ${withFloatDigits("metadata")}, metadata)`
 
@@ -103,12 +86,7 @@ export const metadataCondition = (
     .map((text) => `JSONExtractRaw(${bind.string(`{"v":${text}}`)}, 'v')`)
     .join(", ")
   const needed = neededText(value)
-  const prefilter =
-    needed === ""
-      ? "metadata != ''"
-      : needed === value
-        ? holdingValue("metadata", needed, bind)
-        : holding("metadata", needed, bind)
+  const prefilter = needed === "" ? "metadata != ''" : holding("metadata", needed, bind)
   return (
     `${prefilter} AND ${marks.unless()} AND arrayExists(text -> if(startsWith(text, '['),`
     + ` hasAny(${elements}, [${wanted}]),`

@@ -4,7 +4,7 @@ import type { Parameters } from "../client/Parameters.ts"
 import type { Marks } from "./Marks.ts"
 import { SEARCH_LEFT } from "./SearchText.ts"
 
-/** A pattern of LIKE for texts that hold this one: the index of the column finds them. */
+/** Texts that hold this one. */
 export const holding = (column: string, text: string, bind: Parameters): string =>
   `${column} LIKE ${bind.string(`%${text.replace(/[\\%_]/g, "\\$&")}%`)}`
 

@@ -17,8 +17,6 @@ const OPERATION = "upgrade"
 const INDEXES = [
   "text_actor_id",
   "text_resource_id",
-  "text_search",
-  "text_metadata",
   "by_erased_at",
   "by_kafka_offset"
 ]
