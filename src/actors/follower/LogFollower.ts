@@ -41,6 +41,7 @@ import type { StoredTopic } from "../../ports/TopicRows.ts"
 import { type Malformed, reportMalformed, takeEach } from "../log/Malformed.ts"
 import { OwnRecords, type Undecided } from "../log/OwnRecords.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
+import { ShownWaits, type Waits } from "../log/ShownWaits.ts"
 import { handOverName, readHead } from "../sequencer/SequencerState.ts"
 import { Heads } from "./Heads.ts"
 import { type Decision, type ReceiptState, Receipts } from "./Receipts.ts"
@@ -84,8 +85,6 @@ class LogState {
   /** Per partition: progress below this offset is known, from the topic or from its writer. */
   readonly #progressNext: Array<number>
   readonly #waits = new Set<Wait>()
-  /** Requests that wait until what was decided is visible. */
-  visibleWaits = 0
   readonly registry = new RegistryTable()
   readonly #placement: Placement
   /** Why this process does not follow the log right now. */
@@ -370,6 +369,7 @@ export class RegistryView extends Context.Service<
 
 const makeReceipts = (
   logState: LogState,
+  waits: Waits,
   log: EventLog["Service"],
   store: EventStore["Service"],
   barrier: Barrier
@@ -430,16 +430,7 @@ const makeReceipts = (
     state,
     visible: (receipt) => {
       const partition = log.partitionOf(receipt.tenant_id)
-      return Effect.acquireUseRelease(
-        Effect.sync(() => {
-          logState.visibleWaits += 1
-        }),
-        () => logState.until(() => isVisible(receipt, partition)),
-        () =>
-          Effect.sync(() => {
-            logState.visibleWaits -= 1
-          })
-      )
+      return waits.counted(logState.until(() => isVisible(receipt, partition)))
     }
   })
 }
@@ -517,6 +508,7 @@ const make = Effect.gen(function* () {
   const reader = yield* log.reader
   const placement = yield* log.placement
   const logState = new LogState(placement)
+  const waits = yield* ShownWaits
   yield* Effect.acquireRelease(
     Effect.sync(() => placement.onGrown((partitions) => logState.grow(partitions))),
     (stop) => Effect.sync(stop)
@@ -534,8 +526,10 @@ const make = Effect.gen(function* () {
         partition: (partition) => logState.progress[partition]!,
         awaitOffset: (partition, ends) => {
           const offsets = Object.entries(ends) as ReadonlyArray<[StoredTopic, number]>
-          return logState.until(() =>
+          const isShown = () =>
             offsets.every(([topic, end]) => logState.progress[partition]![`${topic}_next`] >= end)
+          return Effect.suspend(() =>
+            isShown() ? Effect.void : waits.counted(logState.until(isShown))
           )
         }
       })
@@ -558,10 +552,10 @@ const make = Effect.gen(function* () {
       Following,
       Following.of({
         interrupted: () => logState.interrupted,
-        isAwaited: () => logState.decisions.size + logState.visibleWaits > 0
+        isAwaited: () => logState.decisions.size + waits.count > 0
       })
     ),
-    Context.add(Receipts, makeReceipts(logState, log, store, barrier)),
+    Context.add(Receipts, makeReceipts(logState, waits, log, store, barrier)),
     Context.add(Heads, makeHeads(logState, log, barrier)),
     Context.add(
       RegistryView,

@@ -48,6 +48,11 @@ export class OwnRecords {
     return this.#own.adopted
   }
 
+  /** Offset up to which a request has waited for what is shown; 0 if none has. */
+  awaitedUpTo(chain: Chain): number {
+    return this.#own.awaitedUpTo(chain)
+  }
+
   /** Where `alk.state` is read on. */
   get next(): number {
     return this.#next

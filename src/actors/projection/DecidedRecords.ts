@@ -31,6 +31,11 @@ export class DecidedRecords {
     return this.#state.own
   }
 
+  /** Offset up to which a request has waited for what is shown; 0 if none has. */
+  awaitedUpTo(chain: Chain): number {
+    return this.#state.awaitedUpTo(chain)
+  }
+
   /** Where `alk.state` is read on. */
   get next(): number {
     return this.#state.next

@@ -4,6 +4,7 @@
  * nothing; rows that the topic does not confirm are set aside and built again.
  */
 import { Clock, Effect, Fiber, Metric, Ref, Schedule, Schema, Semaphore, Stream } from "effect"
+import { chains } from "../../domain/chain/Chains.ts"
 import { counterOf, gaugeOf } from "../../domain/metrics/Metrics.ts"
 import { everythingOwn } from "../../domain/records/OwnOffsets.ts"
 import { noProgress, type Progress, progressAfter } from "../../domain/records/Progress.ts"
@@ -19,9 +20,11 @@ import { EventStore } from "../../ports/EventStore.ts"
 import { StoredTopics } from "../../ports/TopicRows.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { type Malformed, reportMalformed, takeAll, takeEach } from "../log/Malformed.ts"
+import { ShownWaits } from "../log/ShownWaits.ts"
 import { repairCheckpoints } from "./CheckpointRepair.ts"
 import { confirm } from "./Confirmation.ts"
 import { type DecidedRecords, readDecided } from "./DecidedRecords.ts"
+import { Gathering } from "./Gathering.ts"
 import { type MendedView, mendOnRequest } from "./Mending.ts"
 import { checkpointRowIfAny, projectedCheckpoints } from "./ProjectedCheckpoints.ts"
 import { projectedEvents } from "./ProjectedEvents.ts"
@@ -430,6 +433,12 @@ const advance = (views: Views, fetched: ReadonlyArray<Fetched>): void => {
   }
 }
 
+/** True if a request waits for what is not shown yet, whichever process serves it. */
+const isAwaited = (views: Views): boolean =>
+  [...views.values()].some(({ decided, progress }) =>
+    chains.some((chain) => decided.awaitedUpTo(chain) > progress[`${chain}_next`])
+  )
+
 /** Project the given partitions until something fails. */
 const follow = Effect.fnUntraced(function* (
   assignment: Assignment,
@@ -479,14 +488,23 @@ const follow = Effect.fnUntraced(function* (
   const fetch = Effect.suspend(() =>
     reader.fetch(positionsOf(views), { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES })
   )
+  const waits = yield* ShownWaits
+  const gathering = new Gathering()
   let pending = yield* Effect.forkScoped(fetch)
   for (;;) {
-    const fetched = yield* Fiber.join(pending)
-    advance(views, fetched)
-    const decided = decidedOf(views, fetched)
-    // The next fetch is under way while this one is stored.
-    pending = yield* Effect.forkScoped(fetch)
-    yield* project(work, decided)
+    const next = Fiber.join(pending)
+    // Who begins to wait meanwhile waits for no fetch.
+    const fetched = yield* gathering.isEmpty ? next : Effect.raceFirst(next, waits.begun)
+    if (fetched !== undefined) {
+      advance(views, fetched)
+      gathering.add(decidedOf(views, fetched), yield* Clock.currentTimeMillis)
+      // The next fetch is under way while this one is stored.
+      pending = yield* Effect.forkScoped(fetch)
+    }
+    const now = yield* Clock.currentTimeMillis
+    if (gathering.isDue(now, waits.count > 0 || isAwaited(views))) {
+      yield* project(work, gathering.take(now))
+    }
     yield* projectReceipts(work)
   }
 }, Effect.scoped)

@@ -111,11 +111,11 @@ export const stateRecords = (
   changes: StateChanges,
   ends: LogEnds
 ): ReadonlyArray<StateRecord> => {
-  const { applied } = changes
+  const { applied, isAwaited } = changes
   const totals = totalsAfter(state, changes)
   const tracesUnlogged = unloggedAfter(state, changes, ends)
   const { eventsNext, tracesNext } = ends
-  const progress = { ...state, eventsNext, tracesNext, applied, totals, tracesUnlogged }
+  const progress = { ...state, eventsNext, tracesNext, applied, totals, tracesUnlogged, isAwaited }
   const records = [...progressRecords(progress, windowEndsAfter(state, changes), ends)]
   for (const record of headRecords("events", changes.heads, changes.trees)) records.push(record)
   for (const checkpoint of changes.checkpoints) records.push(checkpointRecord(checkpoint))

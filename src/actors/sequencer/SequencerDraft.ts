@@ -73,6 +73,8 @@ export interface StateChanges {
   /** The last number of each writer, null for those that are no longer remembered. */
   readonly writers: ReadonlyMap<string, number | null>
   readonly applied: number
+  /** A request waits until it is shown. */
+  readonly isAwaited: boolean
   readonly counts: {
     readonly deduplicated: number
     /** Items that passed validation and were refused here, by code. */
@@ -101,6 +103,7 @@ export class Draft implements StateChanges {
   /** Errors of items that are the step's own. */
   readonly refused: Array<ItemError> = []
   deduplicated = 0
+  isAwaited = false
   /** Offset of the last command. */
   applied: number
   readonly writers = new Map<string, number | null>()

@@ -209,6 +209,7 @@ export const appliedRecord = (
     adopted,
     applied,
     eventsNext,
+    isAwaited = false,
     strays,
     totals,
     tracesForgotten,
@@ -224,7 +225,7 @@ export const appliedRecord = (
     | "tracesForgotten"
     | "tracesUnlogged"
     | "totals"
-  >,
+  > & { readonly isAwaited?: boolean },
   { dedup, idempotency }: WindowEnds,
   /** Ranges of strays that are written with it. */
   newStrays = 0
@@ -242,6 +243,7 @@ export const appliedRecord = (
     dedup_next: dedup.next,
     idempotency_first: idempotency.first,
     idempotency_next: idempotency.next,
+    ...(isAwaited ? { awaited: true } : {}),
     ...defined({ adopted })
   }
   return jsonRecord(APPLIED_KEY, record)

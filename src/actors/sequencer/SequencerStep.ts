@@ -294,6 +294,7 @@ export const step = (
       quarantine(draft, received, received.unreadable, now)
       continue
     }
+    draft.isAwaited ||= received.command.waits === true
     const poison = twice(() => stepOne(draft, received.offset, received.command, context, now))
     if (poison !== undefined) quarantine(draft, received, poison, now)
   }

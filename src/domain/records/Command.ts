@@ -71,6 +71,9 @@ export const CommandHeader = Schema.Struct({
   receivedAt: time("When the request was accepted."),
   errors: Schema.Array(ItemError).annotate({ description: "Items refused at once." }),
   warnings: Schema.Array(ItemWarning),
+  waits: Schema.optionalKey(Schema.Literal(true)).annotate({
+    description: "The request waits until what it writes is shown."
+  }),
   idempotency: Schema.optionalKey(IdempotencyFingerprint),
   operation: Schema.optionalKey(RegistryOperation)
 })

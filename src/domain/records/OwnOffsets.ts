@@ -113,6 +113,7 @@ export class OwnOffsets implements Own {
   /** True once a record of the changelog was seen: then there is one of how far it goes, too. */
   #isBegun = false
   #next: Partial<Record<Chain, number>> = {}
+  #awaited: Partial<Record<Chain, number>> = {}
   /** When the topics were last taken for what a sequencer has written. */
   adopted: Adopted | undefined
 
@@ -131,11 +132,12 @@ export class OwnOffsets implements Own {
       this.adopted = undefined
       return
     }
-    const { adopted, events_next, strays_total = 0, traces_next } = readApplied(value)
+    const { adopted, awaited, events_next, strays_total = 0, traces_next } = readApplied(value)
     this.#straysTotal = strays_total
     this.adopted = adopted
     this.#reached("events", events_next)
     if (traces_next !== undefined) this.#reached("traces", traces_next)
+    if (awaited === true) this.#awaited = { events: events_next, traces: traces_next ?? 0 }
   }
 
   /** False where another program's records have removed some of those that say what is own. */
@@ -150,6 +152,11 @@ export class OwnOffsets implements Own {
 
   next(chain: Chain): number | undefined {
     return this.#next[chain]
+  }
+
+  /** Offset up to which a request has waited for what is shown; 0 if none has. */
+  awaitedUpTo(chain: Chain): number {
+    return this.#awaited[chain] ?? 0
   }
 
   isOwn(chain: Chain, offset: number): boolean {

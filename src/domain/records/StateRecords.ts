@@ -73,6 +73,9 @@ export const StoredProgress = Schema.Struct({
   dedup_next: natural("Ordinal after the last one."),
   idempotency_first: natural("The same of the records `idempotency/…`."),
   idempotency_next: natural("Ordinal after the last one."),
+  awaited: Schema.optionalKey(Schema.Literal(true)).annotate({
+    description: "A request waits until what this transaction has written is shown."
+  }),
   adopted: Schema.optionalKey(Adopted).annotate({
     description:
       "The changelog was lost and was made again from the topics. No MAC says of what they held then "

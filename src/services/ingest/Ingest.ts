@@ -255,6 +255,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
       events: items.events,
       errors: items.errors,
       warnings: items.warnings,
+      ...(request.until === "visible" ? { waits: true } : {}),
       ...(items.traces === undefined ? {} : { traces: items.traces }),
       ...(idempotency === undefined ? {} : { idempotency: idempotency.mark })
     }

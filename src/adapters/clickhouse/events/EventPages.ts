@@ -15,7 +15,13 @@ import { CHUNK_BYTES_MAX, inChunks, sumBefore } from "../client/Chunks.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import type { RowBinary } from "../client/RowBinary.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
-import { filterCondition, IS_NO_EVENT, isCheap, isOfColumns, isUnindexed } from "./EventFilterSql.ts"
+import {
+  filterCondition,
+  IS_NO_EVENT,
+  isCheap,
+  isOfColumns,
+  isUnindexed
+} from "./EventFilterSql.ts"
 import { EVENT_ROW, type ListedEvent, NO_EVENT_ROW, readEventRow } from "./EventRows.ts"
 
 /** All reads of a statement see the same rows: 23 of 566 statements did not under inserts. */

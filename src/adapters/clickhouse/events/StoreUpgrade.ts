@@ -14,12 +14,7 @@ const NAME = "event_columns"
 const OPERATION = "upgrade"
 
 /** Indexes that a version has added: rows of parts without one are found by reading all of them. */
-const INDEXES = [
-  "text_actor_id",
-  "text_resource_id",
-  "by_erased_at",
-  "by_kafka_offset"
-]
+const INDEXES = ["text_actor_id", "text_resource_id", "by_erased_at", "by_kafka_offset"]
 
 const member = (type: "Raw" | "String", ...path: ReadonlyArray<string>): string =>
   `JSONExtract${type}(body, ${path.map(literal).join(", ")})`

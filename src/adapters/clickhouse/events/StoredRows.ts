@@ -71,8 +71,7 @@ interface PlainRow extends StoredRow {
   readonly isPlain: boolean
 }
 
-const compare = (left: string, right: string): number =>
-  left < right ? -1 : Number(left > right)
+const compare = (left: string, right: string): number => (left < right ? -1 : Number(left > right))
 
 /** By sequence, hash, version and bytes. */
 const inOrder = (left: PlainRow, right: PlainRow): number =>
