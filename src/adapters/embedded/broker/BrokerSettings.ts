@@ -53,6 +53,9 @@ const TRANSACTION_MAX_MILLISECONDS = 20 * SECOND
 const ABORT_CHECK_MILLISECONDS = SECOND
 /** Heap of the requests that wait for a thread; the smallest value that Kafka takes. */
 const QUEUED_REQUEST_BYTES_MAX = 100 * MIB
+/** Of the few requests that this program has under way; by default there are 8 and 3. */
+const REQUEST_THREADS = 3
+const NETWORK_THREADS = 1
 /** 1.2 million keys a pass; the default, 128 MiB, is a quarter of the heap. */
 const CLEANER_BYTES = 32 * MIB
 /** The default, 50 each, is for clusters and is most of the time of a first start. */
@@ -93,6 +96,8 @@ export const serverProperties = (
     "message.max.bytes": MESSAGE_BYTES_MAX,
     "replica.fetch.max.bytes": MESSAGE_BYTES_MAX,
     "queued.max.request.bytes": QUEUED_REQUEST_BYTES_MAX,
+    "num.io.threads": REQUEST_THREADS,
+    "num.network.threads": NETWORK_THREADS,
     "log.cleaner.dedupe.buffer.size": CLEANER_BYTES,
     "group.initial.rebalance.delay.ms": 0,
     "offsets.topic.num.partitions": INTERNAL_PARTITIONS,
@@ -156,11 +161,8 @@ const commonOptions = (jars: string): ReadonlyArray<string> => [
   `${jars}/*`
 ]
 
-/**
- * A request of half a region or more is allocated apart from the young generation and collected only
- * with the old one. Transactions of 1.7 MB are below half of this.
- */
-const G1_REGION = "-XX:G1HeapRegionSize=16m"
+/** What requests leave behind is gone with it: room for many of the largest. */
+const YOUNG_GENERATION = "-Xmn96m"
 
 /**
  * Arguments of the Java process that is the broker. Without the second compiler it starts with a
@@ -169,8 +171,8 @@ const G1_REGION = "-XX:G1HeapRegionSize=16m"
 export const brokerArguments = (jars: string, dataFolder: string): ReadonlyArray<string> => [
   "-Xms128m",
   "-Xmx512m",
-  "-XX:+UseG1GC",
-  G1_REGION,
+  "-XX:+UseSerialGC",
+  YOUNG_GENERATION,
   "-XX:+ExitOnOutOfMemoryError",
   `-XX:ErrorFile=${brokerPaths.logs}/java-error-%p.log`,
   folderArgument(dataFolder),
