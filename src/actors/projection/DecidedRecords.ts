@@ -41,6 +41,11 @@ export class DecidedRecords {
     return this.#state.next
   }
 
+  /** True while it is not decided of some records. */
+  get isHolding(): boolean {
+    return chains.some((chain) => this.#held[chain].length > 0)
+  }
+
   /** True while no more records of this chain are to be fetched. */
   isFull(chain: Chain): boolean {
     return this.#held[chain].length >= HELD_MAX

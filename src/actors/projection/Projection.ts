@@ -40,7 +40,9 @@ export const PROJECTION_GROUP = "projection"
 
 /** Bytes of one fetch, as they are compressed in the log. */
 const FETCH_BYTES = 6 * 1_048_576
-const FETCH_WAIT_MS = 250
+const FETCH_WAIT_MS = 1_000
+/** While something is fetched that waits to be stored. */
+const FETCH_WAIT_MS_MIN = 100
 const REPAIR_INTERVAL = "1 hour"
 /** The process that projects it also runs the upkeep of the store, which is one for all partitions. */
 const FIRST_PARTITION = 0
@@ -485,11 +487,16 @@ const follow = Effect.fnUntraced(function* (
   yield* Ref.set(running, new Set(partitions))
   yield* Effect.logInfo("projecting", { partitions })
   if (views.size === 0) return yield* Effect.never
-  const fetch = Effect.suspend(() =>
-    reader.fetch(positionsOf(views), { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES })
-  )
-  const waits = yield* ShownWaits
   const gathering = new Gathering()
+  const fetch = Effect.suspend(() => {
+    const isHolding =
+      !gathering.isEmpty
+      || work.late.fetched.length > 0
+      || [...views.values()].some(({ decided }) => decided.isHolding)
+    const waitMs = isHolding ? FETCH_WAIT_MS_MIN : FETCH_WAIT_MS
+    return reader.fetch(positionsOf(views), { waitMs, maxBytes: FETCH_BYTES })
+  })
+  const waits = yield* ShownWaits
   let pending = yield* Effect.forkScoped(fetch)
   for (;;) {
     const next = Fiber.join(pending)

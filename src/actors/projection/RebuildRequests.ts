@@ -4,7 +4,7 @@ import { LastRebuild, type ViewRebuild } from "../../domain/records/ViewRebuild.
 import { EventLog, type Fetched, type LogReader } from "../../ports/EventLog.ts"
 import { reportMalformed, takeEach } from "../log/Malformed.ts"
 
-const FETCH_LIMITS = { waitMs: 1_000, maxBytes: 1_048_576 }
+const FETCH_LIMITS = { waitMs: 5_000, maxBytes: 1_048_576 }
 const RETRY_INTERVAL = "1 second"
 
 /** The requests of one partition. */

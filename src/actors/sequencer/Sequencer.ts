@@ -57,7 +57,7 @@ import { ExecutionCache, type TraceLookup } from "./traces/ExecutionCache.ts"
 /** Bytes of one fetch of commands, as they are compressed in the log. */
 const FETCH_BYTES = 4 * 1_048_576
 /** Milliseconds that a fetch waits for the next command. */
-const FETCH_WAIT_MS = 500
+const FETCH_WAIT_MS = 1_000
 /** Events in one transaction at most: about a third of a second of full load. */
 const CHUNK_EVENTS_MAX = 10_000
 /** Microseconds between two looks at what is due for a checkpoint. */

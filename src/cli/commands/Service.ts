@@ -58,8 +58,4 @@ export const runService = (args: ReadonlyArray<string>): Promise<void> => {
 
 /** `npm run bench` with these options. */
 export const runBench = (options: ReadonlyArray<string>): Promise<void> =>
-  runNode([
-    "--disable-warning=TimeoutNegativeWarning",
-    join(repository, "test", "bench", "Bench.ts"),
-    ...options
-  ])
+  runNode([join(repository, "test", "bench", "Bench.ts"), ...options])

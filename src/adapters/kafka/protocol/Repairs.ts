@@ -167,18 +167,30 @@ const followCoordinators = (): void => {
   prototype.heartbeat = findingCoordinator(prototype.heartbeat)
 }
 
+/** What is used of kafkajs's `RequestQueue`: the requests of a connection that wait to be sent. */
+interface RequestQueue {
+  readonly pending: ReadonlyArray<unknown>
+}
+
+type LookAgain = (this: RequestQueue) => void
+
 /**
- * kafkajs arms a timer with a negative delay when it connects under Node 24 (kafkajs #1751). That
- * one warning says nothing to an operator; every other warning still gets through.
+ * kafkajs looks at the queue of each connection again and again, by a timer with a negative delay
+ * (kafkajs #1751): a thousand times a second, for as long as it is connected. It has to look again only
+ * where a request waits.
  */
-const silenceNegativeTimeoutWarning = (): void => {
-  const emitWarning = process.emitWarning.bind(process)
-  process.emitWarning = ((warning: string | Error, ...rest: Array<never>) => {
-    const name =
-      typeof rest[0] === "string" ? rest[0] : (rest[0] as { type?: string } | undefined)?.type
-    if (name === "TimeoutNegativeWarning") return
-    emitWarning(warning as string, ...rest)
-  }) as typeof process.emitWarning
+export const lookingWhereSomeWait = (look: LookAgain): LookAgain =>
+  function () {
+    if (this.pending.length > 0) look.call(this)
+  }
+
+const restQueues = (): void => {
+  const { prototype } = require("kafkajs/src/network/requestQueue") as {
+    readonly prototype: { scheduleCheckPendingRequests: LookAgain }
+  }
+  prototype.scheduleCheckPendingRequests = lookingWhereSomeWait(
+    prototype.scheduleCheckPendingRequests
+  )
 }
 
 let isRepaired = false
@@ -191,5 +203,5 @@ export const repairKafkajs = (): void => {
   leaveSilentBrokers()
   tryOtherBrokers()
   followCoordinators()
-  silenceNegativeTimeoutWarning()
+  restQueues()
 }

@@ -11,6 +11,7 @@ import {
   closingSilent,
   findingCoordinator,
   type GroupMember,
+  lookingWhereSomeWait,
   refusedUnlessConnected
 } from "../../../../src/adapters/kafka/protocol/Repairs.ts"
 
@@ -30,6 +31,27 @@ const fails = async (failure: Error, found: () => Promise<unknown>) => {
   const rejected = await heartbeat.call(member, { interval: 1_000 }).catch((error) => error)
   return { rejected, coordinator: member.coordinator }
 }
+
+describe("the queue of a connection", () => {
+  it("is looked at again where a request waits, and not else", () => {
+    let looks = 0
+    const look = lookingWhereSomeWait(() => {
+      looks += 1
+    })
+    look.call({ pending: [] })
+    assert.strictEqual(looks, 0)
+    look.call({ pending: ["a request"] })
+    assert.strictEqual(looks, 1)
+  })
+
+  it("is at rest once kafkajs is repaired", () => {
+    makeCluster({ brokers: ["127.0.0.1:1"], clientId: "test", log: () => undefined })
+    const RequestQueue = createRequire(import.meta.url)("kafkajs/src/network/requestQueue")
+    const queue = new RequestQueue({ isConnected: () => true, requestTimeout: 1, logger: {} })
+    queue.scheduleCheckPendingRequests()
+    assert.isNull(queue.throttleCheckTimeoutId)
+  })
+})
 
 describe("a cluster", () => {
   const servers: Array<Server> = []
