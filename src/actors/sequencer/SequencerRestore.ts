@@ -47,6 +47,8 @@ const readChangelog = (restoring: Restoring) =>
      */
     const doubtful = new Set<string>()
     const malformed: Array<Malformed> = []
+    /** Another owner, who is not fenced yet, may write that it is one behind this record. */
+    let isOwnRead = false
     const { start } = yield* log.bounds("state", partition)
     const position = { topic: "state" as const, partition, offset: start }
     const take = ({ key, value }: LogRecord) => {
@@ -55,6 +57,7 @@ const readChangelog = (restoring: Restoring) =>
       if (value === null) keys.delete(name)
       else keys.add(name)
       replay(gathered, name, value)
+      isOwnRead ||= gathered.owner === owner
       doubtful.delete(name)
     }
     const takeAll = (records: ReadonlyArray<LogRecord>) => {
@@ -66,7 +69,7 @@ const readChangelog = (restoring: Restoring) =>
         keys.add(record.key.toString())
       }
     }
-    yield* scanUntil(reader, position, takeAll, () => gathered.owner === owner)
+    yield* scanUntil(reader, position, takeAll, () => isOwnRead)
     yield* reportMalformed(malformed)
     const found = yield* compareTotals(gathered)
     return { gathered, keys, ...found, isDoubtful: doubtful.size > 0 }
