@@ -125,8 +125,9 @@ export interface PlacedSigning {
 export interface TransactionalWriter {
   /**
    * One transaction: `first` (of each topic all to one partition), then the records that depend
-   * on where these are: `then` may be asked again, for other offsets. Any failure leaves the writer
-   * unusable: throw it away.
+   * on where these are: `then` may be asked again, for other offsets, and to the same partitions each
+   * time: which these are is asked before anything is written, for any offsets. Any failure leaves the
+   * writer unusable: throw it away.
    *
    * Its end says that the transaction is decided: it will be read, by everybody or by nobody. It
    * does not say that it can be read now: the broker answers before it marks the end in each

@@ -7,6 +7,7 @@ import net from "node:net"
 /** Kinds of requests, as the protocol numbers them. */
 export const PRODUCE = 0
 export const FETCH = 1
+export const LIST_OFFSETS = 2
 export const ADD_PARTITIONS_TO_TXN = 24
 export const END_TXN = 26
 

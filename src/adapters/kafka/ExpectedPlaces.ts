@@ -1,12 +1,14 @@
 /**
- * Whether records are where their writer expected them, before others refer to their offsets; and
- * where they are not, whether another owner of the partition has written what is there instead.
+ * Whether records are where their writer expected them, before others refer to their offsets, and the
+ * transaction that they began is still open; and where they are not, whether another owner of the
+ * partition has written what is there instead.
  */
 import type { PlacedSigning, Position } from "../../ports/EventLog.ts"
 import { ClusterReader } from "./PartitionReader.ts"
 import { countOf, type PartitionRecords } from "./protocol/BatchSender.ts"
 import type { RawCluster } from "./protocol/KafkaClient.ts"
 import { keyOf } from "./protocol/ProducerRequests.ts"
+import type { ProducerState } from "./protocol/ProducerStates.ts"
 import { retryWhile } from "./protocol/Retry.ts"
 
 /** One fetch of what others have written. */
@@ -32,6 +34,24 @@ export const checkPlaces = (
     if (base < expected) throw new Error(`the log has lost records: at ${base}, not at ${expected}`)
     if (base > expected) throw new PlaceTaken(`records are at ${base}, not at ${expected}`)
     next.set(keyOf(part), expected + countOf(part))
+  }
+}
+
+/**
+ * Whether the transaction that is open is still the one that began with these records.
+ * @throws Error if another program has ended that, with the identity of its writer
+ */
+export const checkBegins = (
+  begins: ReadonlyMap<string, number>,
+  states: ReadonlyArray<ProducerState>
+): void => {
+  for (const state of states) {
+    const key = keyOf(state)
+    const begin = begins.get(key)
+    if (begin === undefined || state.transactionStart === begin) continue
+    throw new Error(
+      `another program has ended the transaction of alk that began in ${key} at offset ${begin}`
+    )
   }
 }
 

@@ -25,10 +25,11 @@ import {
   WriterFenced
 } from "../../ports/EventLog.ts"
 import { AppendedRecords } from "./AppendedRecords.ts"
-import { checkPlaces, PlaceTaken, SeenPlaces, TakenOver } from "./ExpectedPlaces.ts"
+import { checkBegins, checkPlaces, PlaceTaken, SeenPlaces, TakenOver } from "./ExpectedPlaces.ts"
 import {
   BatchReplaced,
   BatchSender,
+  countOf,
   type PartitionRecords,
   type Sequenced,
   toRequests
@@ -285,8 +286,22 @@ export const makeAppender = (
 /** What a transaction writes first. */
 type FirstRecord = NewRecord | PackedRecords
 
+/** As long as it is not known where they will be. */
+const anyOffsets = (groups: ReadonlyArray<ReadonlyArray<FirstRecord>>): Placed["offsets"] =>
+  Object.fromEntries(groups.map(([record]) => [record!.topic, 0]))
+
 const recordsIn = (records: ReadonlyArray<FirstRecord>): number =>
   records.reduce((sum, record) => sum + ("records" in record ? record.count : 1), 0)
+
+/** A transaction that begins with all partitions that it writes to. */
+interface Begun {
+  readonly partitions: ReadonlyMap<string, TopicPartition>
+  /** Succeeds once they are part of the transaction. */
+  readonly added: Promise<void>
+  /** Where its first record is in each partition that has one yet. */
+  readonly begins: Map<string, number>
+  readonly shouldContinue: () => boolean
+}
 
 /** Offsets that the end of a transaction takes in each of its partitions. */
 const MARKER_RECORDS = 1
@@ -324,8 +339,6 @@ class Transactions {
   #coordinator: RawBroker | undefined
   /** False during a transaction and for ever after one that failed. */
   #usable = true
-  /** What followed the first records last time: most likely it will be the same again. */
-  #followed: ReadonlyArray<TopicPartition> = []
   /** Where the next first record of a partition will be, after what this writer wrote there. */
   readonly #nextOffsets = new Map<string, number>()
   readonly #placed: PlacedSigning
@@ -433,37 +446,27 @@ class Transactions {
     then: (placed: Placed) => ReadonlyArray<NewRecord>,
     shouldContinue: () => boolean
   ): Promise<void> {
-    const added = new Set<string>()
-    const add = async (wanted: ReadonlyArray<TopicPartition>): Promise<void> => {
-      const missing = new Map(wanted.map((entry) => [keyOf(entry), entry]))
-      for (const key of added) missing.delete(key)
-      for (const key of missing.keys()) added.add(key)
-      if (missing.size === 0) return
-      await this.#checkEpochs([...missing.values()])
-      await this.#add([...missing.values()], shouldContinue)
-    }
     const groups = [...Map.groupBy(first, ({ topic }) => topic).values()]
     const expected = this.#expectedOffsets(groups)
-    const offsets = expected ?? (await this.#placeAll(groups, add, shouldContinue))
+    // Which partitions there are depends on no offset.
+    const planned = then({ offsets: expected ?? anyOffsets(groups) })
+    const begun = this.#begin([...first, ...planned], shouldContinue)
+    const offsets = expected ?? (await this.#placeAll(groups, begun))
+    const following = expected === undefined ? then({ offsets }) : planned
     const next = new Map<string, number>()
-    const others = await this.#signed(then({ offsets }), next, add, shouldContinue)
-    const requests = toRequests(
-      this.#prefix,
-      expected === undefined ? others : [...first, ...others]
-    )
-    const partitions = requests.flat().map(({ partition, topic }) => ({ topic, partition }))
-    const adding = add(partitions)
+    const others = await this.#signed(following, next, begun)
     if (expected !== undefined) {
       for (const [record] of groups) next.set(this.#keyOf(record!), offsets[record!.topic]!)
     }
-    for (const request of requests) {
-      const [sequenced] = await Promise.all([this.#sender.sequence(request), adding])
-      const bases = await this.#send(sequenced, shouldContinue)
-      checkPlaces(request, bases, next)
+    const left = expected === undefined ? others : [...first, ...others]
+    for (const request of toRequests(this.#prefix, left)) {
+      checkPlaces(request, await this.#write(request, begun), next)
     }
-    await adding
-    if (expected === undefined) this.#followed = partitions
-    if (added.size > 0) await this.#end("commit", shouldContinue)
+    await begun.added
+    if (begun.partitions.size > 0) {
+      checkBegins(begun.begins, await this.#sender.statesNow([...begun.partitions.values()]))
+      await this.#end("commit", shouldContinue)
+    }
     for (const records of groups) {
       const [first] = records as [FirstRecord]
       next.set(this.#keyOf(first), offsets[first.topic]! + recordsIn(records))
@@ -476,14 +479,55 @@ class Transactions {
   }
 
   /**
+   * All partitions at once, before the first record: later that could begin another transaction, where
+   * another program has ended this one, and it would be committed without what came before.
+   */
+  #begin(records: ReadonlyArray<FirstRecord>, shouldContinue: () => boolean): Begun {
+    const partitions = new Map<string, TopicPartition>()
+    for (const { partition, topic } of records) {
+      const place = { topic: topicName(this.#prefix, topic), partition }
+      partitions.set(keyOf(place), place)
+    }
+    this.#sender.startCounting()
+    const added = this.#addAll([...partitions.values()], shouldContinue)
+    // Whoever needs it waits for it; what fails before says why.
+    added.catch(() => undefined)
+    return { partitions, added, begins: new Map(), shouldContinue }
+  }
+
+  async #addAll(
+    partitions: ReadonlyArray<TopicPartition>,
+    shouldContinue: () => boolean
+  ): Promise<void> {
+    if (partitions.length === 0) return
+    await this.#checkEpochs(partitions)
+    await this.#add(partitions, shouldContinue)
+  }
+
+  /** Where the batches are, once they are written. */
+  async #write(
+    request: ReadonlyArray<PartitionRecords>,
+    { added, begins, partitions, shouldContinue }: Begun
+  ): Promise<ReadonlyArray<number>> {
+    const other = request.find((part) => !partitions.has(keyOf(part)))
+    if (other !== undefined) throw new Error(`the transaction began without ${keyOf(other)}`)
+    const [sequenced] = await Promise.all([this.#sender.sequence(request), added])
+    const bases = await this.#send(sequenced, shouldContinue)
+    for (const [index, part] of request.entries()) {
+      const key = keyOf(part)
+      if (!begins.has(key)) begins.set(key, bases[index]!)
+    }
+    return bases
+  }
+
+  /**
    * Records that are signed with their offsets are, as if nobody else wrote there; `next` says where
    * the first of each partition is expected.
    */
   async #signed(
     records: ReadonlyArray<NewRecord>,
     next: Map<string, number>,
-    add: (wanted: ReadonlyArray<TopicPartition>) => Promise<void>,
-    shouldContinue: () => boolean
+    begun: Begun
   ): Promise<ReadonlyArray<NewRecord>> {
     const { topics } = this.#placed
     const ends = new Map<string, number>()
@@ -494,7 +538,7 @@ class Transactions {
         continue
       }
       const key = this.#keyOf(record)
-      const offset = ends.get(key) ?? (await this.#nextOffset(record, add, shouldContinue))
+      const offset = ends.get(key) ?? (await this.#nextOffset(record, begun))
       if (!next.has(key)) next.set(key, offset)
       ends.set(key, offset + 1)
       signed.push(this.#placed.sign(record, offset))
@@ -505,15 +549,14 @@ class Transactions {
   /** After the first that is asked for, this writer knows its own. */
   async #nextOffset(
     record: Pick<NewRecord, "partition" | "topic">,
-    add: (wanted: ReadonlyArray<TopicPartition>) => Promise<void>,
-    shouldContinue: () => boolean
+    { added, shouldContinue }: Begun
   ): Promise<number> {
     const known = this.#nextOffsets.get(this.#keyOf(record))
     if (known !== undefined) return known
     const topic = topicName(this.#prefix, record.topic)
     const { partition } = record
     // From here on the end of the transaction before has its marker.
-    await add([{ topic, partition }])
+    await added
     const { cluster } = this.#connections
     const offset = await retryWhile(cluster, shouldContinue, async () => {
       await cluster.addMultipleTargetTopics([topic])
@@ -550,37 +593,26 @@ class Transactions {
 
   async #placeAll(
     groups: ReadonlyArray<ReadonlyArray<FirstRecord>>,
-    add: (wanted: ReadonlyArray<TopicPartition>) => Promise<void>,
-    shouldContinue: () => boolean
+    begun: Begun
   ): Promise<Placed["offsets"]> {
     const offsets: Partial<Record<TopicKind, number>> = {}
     for (const records of groups) {
-      offsets[records[0]!.topic] = await this.#place(records, add, shouldContinue)
+      offsets[records[0]!.topic] = await this.#place(records, begun)
     }
     return offsets
   }
 
   /** Write the records that come first, in one piece, and say where they are. */
-  async #place(
-    first: ReadonlyArray<FirstRecord>,
-    add: (wanted: ReadonlyArray<TopicPartition>) => Promise<void>,
-    shouldContinue: () => boolean
-  ): Promise<number> {
-    const requests = toRequests(this.#prefix, first)
-    const { partition, topic } = requests[0]![0]!
+  async #place(first: ReadonlyArray<FirstRecord>, begun: Begun): Promise<number> {
     let firstOffset: number | undefined
     let sent = 0
-    for (const request of requests) {
-      const [sequenced] = await Promise.all([
-        this.#sender.sequence(request),
-        add([{ topic, partition }, ...this.#followed])
-      ])
-      const [base, ...others] = await this.#send(sequenced, shouldContinue)
+    for (const request of toRequests(this.#prefix, first)) {
+      const [base, ...others] = await this.#write(request, begun)
       firstOffset ??= base!
       if (base! < 0 || base !== firstOffset + sent || others.length > 0) {
         throw new Error(`records are at ${base}, not at ${firstOffset + sent}: another writer?`)
       }
-      sent += sequenced[0]!.count
+      sent += countOf(request[0]!)
     }
     return firstOffset!
   }
@@ -608,7 +640,7 @@ class Transactions {
       return await this.#sender.send(batches, shouldContinue)
     } catch (error) {
       if (!isFenced(error)) throw error
-      // They are part of the transaction already: this only asks whether the identity counts.
+      // Only asks whether the identity counts: whatever this would begin is never committed.
       await this.#add(batches, shouldContinue)
       const names = batches.map(keyOf).join(", ")
       throw new Error(`a leader of ${names} refuses the epoch that the coordinator takes`)

@@ -4,12 +4,18 @@ import { Effect } from "effect"
 import { inject } from "vitest"
 import { BatchSender } from "../../../src/adapters/kafka/protocol/BatchSender.ts"
 import { makeCluster, type RawCluster } from "../../../src/adapters/kafka/protocol/KafkaClient.ts"
+import {
+  addPartitionsToTransaction,
+  endTransaction,
+  type TransactionEnd
+} from "../../../src/adapters/kafka/protocol/ProducerRequests.ts"
 import { fetchStored } from "../../../src/adapters/kafka/protocol/StoredBatch.ts"
 import { makeTransactionalWriter } from "../../../src/adapters/kafka/Writers.ts"
 import { RecordMac } from "../../../src/domain/records/RecordMac.ts"
 import { type TopicKind, topicName } from "../../../src/domain/records/Topics.ts"
 import type { EventLog, NewRecord } from "../../../src/ports/EventLog.ts"
 import { placedSigning } from "../../../src/services/commands/AuthenticatedLog.ts"
+import { eventually } from "../../support/Eventually.ts"
 import { type Fate, type FlakyProxy, startFlakyProxy } from "../../support/FlakyProxy.ts"
 import { decidedEnd, readAll } from "../../support/Log.ts"
 
@@ -77,18 +83,23 @@ export const acquireCluster = Effect.acquireRelease(
 const PRODUCER_ID_AT = 43
 const EPOCH_AT = 51
 
-/** Who wrote the batch at an offset. */
-export const writerAt = async (cluster: RawCluster, topic: string, offset: number) => {
+/** Who wrote the batch at an offset, decided or not; nobody yet is undefined. */
+const findWriterAt = async (cluster: RawCluster, topic: string, offset: number) => {
   await cluster.addMultipleTargetTopics([topic])
   const [nodeId = ""] = Object.keys(cluster.findLeaderForPartitions(topic, [0]))
   const broker = await cluster.findBroker({ nodeId })
   const place = { topic, partition: 0, bytes: Buffer.alloc(1_000) }
   const { bytes } = await broker.connectionPool.send(fetchStored(place, offset))
-  return {
-    producerId: bytes!.readBigInt64BE(PRODUCER_ID_AT),
-    producerEpoch: bytes!.readInt16BE(EPOCH_AT)
-  }
+  return (
+    bytes && {
+      producerId: bytes.readBigInt64BE(PRODUCER_ID_AT),
+      producerEpoch: bytes.readInt16BE(EPOCH_AT)
+    }
+  )
 }
+
+export const writerAt = async (cluster: RawCluster, topic: string, offset: number) =>
+  (await findWriterAt(cluster, topic, offset)) ?? assert.fail(`nothing is at ${offset}`)
 
 /** One record of an intruder, as if the writer of the batch at offset 0 had written it. */
 export interface Intrusion {
@@ -117,6 +128,47 @@ export const intrude = Effect.fnUntraced(function* (
     await sender.send(await sender.sequence([{ topic, partition: 0, records, times }]), () => false)
     return writer
   })
+}, Effect.scoped)
+
+const TRANSACTION_COORDINATOR = 1
+
+/** What another program does to a transaction, and to which topics it adds one of its own. */
+export interface ForeignEnd {
+  readonly end: TransactionEnd
+  readonly begins: ReadonlyArray<TopicKind>
+}
+
+/**
+ * Ends the transaction of which the event at an offset is a part, with the identity of its writer, and
+ * waits until that is decided. False: nothing is there yet.
+ */
+export const endForeign = Effect.fnUntraced(function* (
+  prefix: string,
+  transactionalId: string,
+  { at, begins, end }: ForeignEnd & { readonly at: number }
+) {
+  const cluster = yield* acquireCluster
+  const identity = yield* Effect.promise(() =>
+    findWriterAt(cluster, topicName(prefix, "events"), at)
+  )
+  if (identity === undefined) return false
+  const broker = yield* Effect.promise(() =>
+    cluster.findGroupCoordinator({
+      groupId: transactionalId,
+      coordinatorType: TRANSACTION_COORDINATOR
+    })
+  )
+  const ended = yield* Effect.promise(() => endTransaction(broker, transactionalId, identity, end))
+  assert.strictEqual(ended.errorCode, 0)
+  for (const kind of ["events", "state"] as const) yield* decidedEnd(kind)
+  const added = begins.map((kind) => ({ topic: topicName(prefix, kind), partition: 0 }))
+  if (added.length === 0) return true
+  yield* eventually(
+    "another transaction is begun",
+    Effect.promise(() => addPartitionsToTransaction(broker, transactionalId, identity, added)),
+    ({ errorCode }) => errorCode === 0
+  )
+  return true
 }, Effect.scoped)
 
 /** The signing of a service, for its records in the topics of a test. */

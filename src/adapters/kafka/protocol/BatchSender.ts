@@ -164,6 +164,9 @@ export class BatchSender {
   readonly #firstSequence: number
   readonly #compressionOf: (topic: string) => Compression
   readonly #known = new Set<string>()
+  /** Requests with batches, and what the leader knew behind the last that was answered. */
+  #requests = 0
+  #behindLast: ReadonlyMap<string, ProducerState> = new Map()
 
   constructor(
     cluster: RawCluster,
@@ -256,6 +259,24 @@ export class BatchSender {
     return states.flat()
   }
 
+  /** Requests with batches count from here on. */
+  startCounting(): void {
+    this.#requests = 0
+  }
+
+  /**
+   * The same once all batches are written. Where one request was enough, its leader has said it
+   * already: behind several, one of them may have changed before the next.
+   */
+  async statesNow(
+    partitions: ReadonlyArray<TopicPartition>
+  ): Promise<ReadonlyArray<ProducerState>> {
+    const isSaid =
+      this.#requests === 1 && partitions.every((place) => this.#behindLast.has(keyOf(place)))
+    if (isSaid) return [...this.#behindLast.values()]
+    return this.states(partitions).catch(() => [])
+  }
+
   async #learn(partitions: ReadonlyArray<TopicPartition>): Promise<void> {
     if (partitions.every(({ topic }) => this.#known.has(topic))) return
     const topics = [...new Set(partitions.map(({ topic }) => topic))]
@@ -310,10 +331,12 @@ export class BatchSender {
     batches: ReadonlyArray<Sequenced>
   ): Promise<ReadonlyArray<Attempt>> {
     const broker = await this.#cluster.findBroker({ nodeId })
+    this.#requests++
     const [produced, states] = await Promise.all([
       broker.connectionPool.send(produceRequest(this.#transactionalId, batches)),
       this.#statesAt(broker, batches)
     ])
+    this.#behindLast = states
     return Promise.all(batches.map((batch) => this.#outcomeOf(broker, batch, produced, states)))
   }
 

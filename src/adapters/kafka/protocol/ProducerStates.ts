@@ -1,6 +1,7 @@
 /**
  * What the leader of a partition knows of a producer: the epoch, sequence number and time of its last
- * batch. The request is of the flexible kind, which kafkajs does not speak; version 0 (Kafka 2.8).
+ * batch, and where its open transaction begins. The request is of the flexible kind, which kafkajs does
+ * not speak; version 0 (Kafka 2.8).
  * Source: Kafka's protocol guide, DescribeProducers API (key 61); KIP-664.
  */
 import { Cursor } from "./FetchResponse.ts"
@@ -17,6 +18,8 @@ export interface ProducerState extends TopicPartition {
   readonly lastSequence: number
   /** Milliseconds since the epoch; -1 if its records say none. */
   readonly lastTimestamp: number
+  /** Offset of the first record of its open transaction; -1 if none is open. */
+  readonly transactionStart: number
 }
 
 const encode = (partitions: ReadonlyArray<TopicPartition>): Encoder => {
@@ -83,10 +86,18 @@ const decode = (payload: Buffer, wanted: bigint): ReadonlyArray<ProducerState> =
         const producerEpoch = cursor.int32()
         const lastSequence = cursor.int32()
         const lastTimestamp = cursor.int64()
-        // The epoch of the coordinator and where the open transaction begins.
-        cursor.at += 12
+        // The epoch of the coordinator.
+        cursor.at += 4
+        const transactionStart = cursor.int64()
         if (producerId !== wanted) return
-        found.push({ topic, partition, producerEpoch, lastSequence, lastTimestamp })
+        found.push({
+          topic,
+          partition,
+          producerEpoch,
+          lastSequence,
+          lastTimestamp,
+          transactionStart
+        })
       })
     })
   })
