@@ -70,8 +70,10 @@ const fillIn = (sql: string, place: StorePlace): string => {
   })
 }
 
-const statementsOf = (migration: Migration, place: StorePlace): ReadonlyArray<string> =>
-  fillIn(migration.sql, place)
+/** The statements of a file, without its comments: those are lines of their own. */
+export const statementsIn = (sql: string): ReadonlyArray<string> =>
+  sql
+    .replaceAll(/^[ \t]*--.*\n/gm, "")
     .split(/;[ \t]*(?:\n|$)/)
     .map((statement) => statement.trim())
     .filter((statement) => statement !== "")
@@ -192,7 +194,7 @@ export const migrate = async (
   const done = new Set(applied.map(({ version }) => version))
   for (const migration of migrations) {
     if (done.has(migration.version)) continue
-    for (const statement of statementsOf(migration, place)) {
+    for (const statement of statementsIn(fillIn(migration.sql, place))) {
       await client.command({ query: statement })
     }
     await record(client, place, migration)

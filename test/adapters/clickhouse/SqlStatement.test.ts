@@ -135,6 +135,7 @@ describe("a statement of a client", () => {
     [`SELECT ${"a".repeat(19_000)}(1)`, "line 1, column 8: a name has at most 256 characters"],
     ["SELECT 1 FROM", "line 1, column 14: a table is expected here, not the end"],
     ["SELECT 'a", "line 1, column 8: this text does not end: a ' is missing"],
+    ["SELECT '\\x4', 'a'", "line 1, column 8: this text does not end: a ' is missing, or two hex"],
     [
       "SELECT id FROM events FORMAT JSON",
       "line 1, column 23: FORMAT can't be written in the statement: use `format`"

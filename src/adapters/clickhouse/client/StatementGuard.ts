@@ -1,13 +1,27 @@
 /**
  * What the store's server passes on to the engine, which would read and write files of this machine
- * and call other hosts as the service. A statement is looked at token by token, so that neither texts
- * nor comments hide anything. Knows nothing of alk's tables.
+ * and call other hosts as the service. A statement is looked at token by token, so that no text hides
+ * anything; what could be read in another way than here, comments among it, is refused. Knows nothing
+ * of alk's tables.
  */
 import { isAllowedFunction, takesFunction } from "../../../domain/sql/SqlFunctions.ts"
 
-/** A name may have a `$` inside, which would begin a text elsewhere. */
-const TOKEN =
-  /--[^\n]*|#[! ][^\n]*|\/\*[\s\S]*?\*\/|'(?:[^'\\]|\\[\s\S]|'')*'|`(?:[^`\\]|\\[\s\S]|``)*`|"(?:[^"\\]|\\[\s\S]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|[A-Za-z_][\w$]*|\d[\w$]*(?:\.\d[\w$]*)?|[^\s]/g
+/** What is between two quotes: in all of ClickHouse's readings an escape ends where it does here. */
+const quoted = (quote: string): string =>
+  `${quote}[^${quote}\\\\\0]*(?:(?:\\\\x[\\da-fA-F]{2}|\\\\[^x\0]|${quote}${quote})[^${quote}\\\\\0]*)*${quote}(?!${quote})`
+
+/** The rest of ClickHouse's language is not here: comments, heredocs, and all that is not ASCII. */
+const TOKEN = new RegExp(
+  [
+    String.raw`[xX]'[\da-fA-F]*'|[bB]'[01]*'`,
+    "[A-Za-z_]\\w*(?![\\w'\"`])",
+    String.raw`(?:0[xX][\da-fA-F]+(?:\.[\da-fA-F]*)?(?:[pP][+-]?\d+)?|0[bB][01]+|\d[\d_]*(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w'"${"`"}])`,
+    ...["'", '"', "`"].map(quoted),
+    String.raw`\|\||!=|-(?!-)|\/(?![/*])|[()[\]{},.+*%=<>?:;]`
+  ].join("|"),
+  "y"
+)
+const SPACE = /[ \t\r\n]*/y
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
 
@@ -76,8 +90,6 @@ const mayBeCalled = (token: string): boolean => {
 /** Characters of a statement's beginning that a refusal shows. */
 const START_CHARACTERS_MAX = 40
 
-/** ClickHouse takes some characters beyond ASCII for quotes, and some for spaces. */
-const NO_ASCII = /^[^!-~]/
 /**
  * Settings that alk gives or that bound a statement, of a statement and of a table; others may name files
  * and disks, or what is done with those.
@@ -90,8 +102,7 @@ const FORMATS =
 /** What may come behind a column that is called `format`. */
 const NO_FORMAT = words("FROM AS")
 
-const COMMENT = /^(?:--|#[! ]|\/\*)/
-const TEXT = /^['$]/
+const TEXT = /^[xXbB]?'/
 const QUOTED_NAME = /^[`"]/
 const PLAIN_NAME = /^[\p{L}\p{M}\p{N}_ .:-]*$/u
 
@@ -130,8 +141,24 @@ const TABLES_END = new Set(
 const OPEN = new Set(["(", "[", "{"])
 const CLOSE = new Set([")", "]", "}"])
 
-const tokensOf = (sql: string): ReadonlyArray<string> =>
-  (sql.match(TOKEN) ?? []).filter((token) => !COMMENT.test(token))
+const matchAt = (pattern: RegExp, sql: string, at: number): string => {
+  pattern.lastIndex = at
+  return pattern.exec(sql)?.[0] ?? ""
+}
+
+/** The tokens, or where what comes is none. */
+const tokensOf = (sql: string): ReadonlyArray<string> | number => {
+  const tokens: Array<string> = []
+  let at = matchAt(SPACE, sql, 0).length
+  while (at < sql.length) {
+    const token = matchAt(TOKEN, sql, at)
+    if (token === "") return at
+    tokens.push(token)
+    at += token.length
+    at += matchAt(SPACE, sql, at).length
+  }
+  return tokens
+}
 
 const nameOf = (token: string): string => (QUOTED_NAME.test(token) ? token.slice(1, -1) : token)
 
@@ -245,9 +272,18 @@ const foreignSetting = (tokens: ReadonlyArray<string>, at: number): string | und
   return undefined
 }
 
+/** What is behind the format of an INSERT would be its rows, and no longer be read as SQL. */
+const hasRows = (tokens: ReadonlyArray<string>, at: number): boolean =>
+  tokens.some((token) => token.toUpperCase() === "INSERT")
+  && tokens.slice(at + 2).some((token) => token !== ";")
+
+const UNREAD =
+  "a statement has no comments, and nothing but ASCII outside of single quotes, double quotes and backticks"
+
 /** Why a statement is not passed on; undefined if it is. */
 export const refusalOf = (sql: string): string | undefined => {
   const tokens = tokensOf(sql)
+  if (typeof tokens === "number") return `${UNREAD} (character ${tokens + 1})`
   const end = tokens.indexOf(";")
   if (end >= 0 && tokens.slice(end).some((token) => token !== ";")) return "one statement a request"
   const foreign = foreignStart(tokens)
@@ -259,11 +295,11 @@ export const refusalOf = (sql: string): string | undefined => {
     // Each of them could begin with what none may.
     if (word === "PARALLEL" && next === "WITH") return "one statement a request"
     if (namesFiles(tokens, at)) return "the database default reaches outside"
-    if (NO_ASCII.test(token)) return "outside of quotes all has to be ASCII, quotes too"
     const setting = foreignSetting(tokens, at)
     if (setting !== undefined) return `the setting ${setting} can't be given`
     const isFormat = word === "FORMAT" && /^["`]?\w/.test(next ?? "") && !NO_FORMAT.has(next!)
     if (isFormat && !FORMATS.test(nameOf(next!))) return `the format ${next} can't be used`
+    if (isFormat && hasRows(tokens, at)) return "rows of an INSERT come apart from the statement"
     if ((word === "INTO" && next === "OUTFILE") || (word === "FROM" && next === "INFILE")) {
       return `${word} ${next} reaches outside`
     }
@@ -287,5 +323,6 @@ const READ = /^[\s(]*(SELECT|WITH|EXISTS|SHOW|DESCRIBE|EXPLAIN)\b/i
 export const isRead = (sql: string): boolean => {
   const [, word = ""] = READ.exec(sql) ?? []
   if (word.toUpperCase() !== "WITH") return word !== ""
-  return !tokensOf(sql).some((token) => token.toUpperCase() === "INSERT")
+  const tokens = tokensOf(sql)
+  return typeof tokens !== "number" && !tokens.some((token) => token.toUpperCase() === "INSERT")
 }

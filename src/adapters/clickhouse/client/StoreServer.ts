@@ -16,6 +16,7 @@ import {
   type Statement
 } from "./ChdbEngine.ts"
 import { summaryOf } from "./EmbeddedConnection.ts"
+import { bindLiterals } from "./LiteralParameters.ts"
 import { isKnownSetting, isOwnDatabase, isRead, refusalOf } from "./StatementGuard.ts"
 
 /** The port is taken, or this process may not listen on it. */
@@ -138,8 +139,8 @@ const statementOf = (address: URLSearchParams, body: string, signal: AbortSignal
     }
   }
   return {
-    sql: `${address.get("query") ?? ""}${body}`,
-    parameters,
+    // What is looked at is what the engine gets.
+    sql: bindLiterals(`${address.get("query") ?? ""}${body}`, parameters),
     settings,
     signal,
     database: address.get("database") ?? NO_DATABASE

@@ -30,7 +30,7 @@ export const placeOf = (sql: string, at: number): string => {
 
 const SKIPPED = /(?:\s+|--[^\n]*|\/\/[^\n]*|#[! ][^\n]*|\/\*[^]*?\*\/)+/y
 const TOKEN =
-  /(?<digits>[xX]'[\da-fA-F]*'|[bB]'[01]*')|(?<word>[A-Za-z_]\w*)|\$(?<tag>\w*)\$(?<here>[^]*?)\$\k<tag>\$|'(?<text>(?:[^'\\]|\\[^]|'')*)'|`(?<back>[^`]*)`(?!`)|"(?<double>[^"]*)"(?!")|(?<sign><=>|->|::|\|\||<=|>=|<>|!=|==|[()[\],.*+\-/%=<>?:;])/y
+  /(?<digits>[xX]'[\da-fA-F]*'|[bB]'[01]*')|(?<word>[A-Za-z_]\w*)|\$(?<tag>\w*)\$(?<here>[^]*?)\$\k<tag>\$|'(?<text>(?:[^'\\]|\\x[\da-fA-F]{2}|\\[^x]|'')*)'|`(?<back>[^`]*)`(?!`)|"(?<double>[^"]*)"(?!")|(?<sign><=>|->|::|\|\||<=|>=|<>|!=|==|[()[\],.*+\-/%=<>?:;])/y
 const NUMBER =
   /(?:0[xX][\da-fA-F]+(?:\.[\da-fA-F]*)?(?:[pP][+-]?\d+)?|0[bB][01]+|(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])/y
 const WHOLE_NUMBER = /\d+(?!\w)/y
@@ -38,7 +38,7 @@ const PLAIN_NAME = /^[^`\\\x00-\x1f\x7f]+$/
 
 /** What has begun and does not end, by its first character. */
 const UNENDED: Readonly<Record<string, string>> = {
-  "'": "this text does not end: a ' is missing",
+  "'": "this text does not end: a ' is missing, or two hexadecimal digits behind \\x",
   "`": "this name does not end: a ` is missing",
   '"': 'this name does not end: a " is missing',
   "/": "this comment does not end: */ is missing",

@@ -22,6 +22,7 @@ import { StoreServer } from "../../../../src/adapters/clickhouse/client/StoreSer
 import { takesFunction } from "../../../../src/domain/sql/SqlFunctions.ts"
 import { eventually } from "../../../support/Eventually.ts"
 import { endless, found, killed, RUNNING } from "../support/Endless.ts"
+import { hiddenCalls } from "../support/QuoteForms.ts"
 import { temporaryFolder } from "../support/StoreProcesses.ts"
 
 const silent = { level: ClickHouseLogLevel.OFF }
@@ -277,6 +278,24 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
         const { headers } = yield* ask("/", { body })
         assert.strictEqual(headers["x-clickhouse-exception-code"], "497", body)
       }
+    })
+  )
+
+  it.effect("opens no file behind any two forms of comments and quotes", () =>
+    Effect.gen(function* () {
+      const path = join(yield* temporaryFolder, "canary.txt")
+      writeFileSync(path, "canary")
+      const { run } = yield* ChdbEngine
+      const statements = hiddenCalls(`file(char(${[...Buffer.from(path)].join(", ")}))`)
+      let opened = 0
+      for (const sql of statements) {
+        const { body } = yield* ask("/", { body: sql })
+        assert.notInclude(body, "canary", sql)
+        // Without the guard some of them do.
+        const answer = Effect.promise(() => run({ sql }).then(({ bytes }) => `${bytes}`, String))
+        if (refusalOf(sql) !== undefined && (yield* answer).includes("canary")) opened += 1
+      }
+      assert.isAbove(opened, 20)
     })
   )
 
