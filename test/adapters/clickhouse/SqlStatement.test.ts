@@ -133,6 +133,19 @@ describe("a statement of a client", () => {
       "line 1, column 8: the pattern of extractAll has *, + or {1,} in alternatives, or in a group that is repeated: write {1,99}"
     ],
     [`SELECT ${"a".repeat(19_000)}(1)`, "line 1, column 8: a name has at most 256 characters"],
+    [
+      "SELECT 1,\n  toTimeZone(now(), 'Berlin')",
+      "line 2, column 21: 'Berlin' is no time zone that alk knows: write one such as 'Europe/Berlin' or 'UTC'"
+    ],
+    [
+      "SELECT toHour(timestamp, id) FROM events",
+      "line 1, column 26: a time zone has to be a text: write one such as 'Europe/Berlin' or 'UTC'"
+    ],
+    [
+      "SELECT CAST(id AS Nullable(DateTime64(3, 'Fixed/UTC+00:00:10')))",
+      "line 1, column 42: 'Fixed/UTC+00:00:10' is no time zone that alk knows"
+    ],
+    ["SELECT toHour(*) FROM events", "line 1, column 15: toHour takes no *: name the columns"],
     ["SELECT 1 FROM", "line 1, column 14: a table is expected here, not the end"],
     ["SELECT 'a", "line 1, column 8: this text does not end: a ' is missing"],
     ["SELECT '\\x4', 'a'", "line 1, column 8: this text does not end: a ' is missing, or two hex"],

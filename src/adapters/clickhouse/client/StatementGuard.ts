@@ -5,23 +5,8 @@
  * of alk's tables.
  */
 import { isAllowedFunction, takesFunction } from "../../../domain/sql/SqlFunctions.ts"
-
-/** What is between two quotes: in all of ClickHouse's readings an escape ends where it does here. */
-const quoted = (quote: string): string =>
-  `${quote}[^${quote}\\\\\0]*(?:(?:\\\\x[\\da-fA-F]{2}|\\\\[^x\0]|${quote}${quote})[^${quote}\\\\\0]*)*${quote}(?!${quote})`
-
-/** The rest of ClickHouse's language is not here: comments, heredocs, and all that is not ASCII. */
-const TOKEN = new RegExp(
-  [
-    String.raw`[xX]'[\da-fA-F]*'|[bB]'[01]*'`,
-    "[A-Za-z_]\\w*(?![\\w'\"`])",
-    String.raw`(?:0[xX][\da-fA-F]+(?:\.[\da-fA-F]*)?(?:[pP][+-]?\d+)?|0[bB][01]+|\d[\d_]*(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w'"${"`"}])`,
-    ...["'", '"', "`"].map(quoted),
-    String.raw`\|\||!=|-(?!-)|\/(?![/*])|[()[\]{},.+*%=<>?:;]`
-  ].join("|"),
-  "y"
-)
-const SPACE = /[ \t\r\n]*/y
+import { nameOf, QUOTED_NAME, tokensOf } from "./StatementTokens.ts"
+import { takesForeignZone } from "./ZoneGuard.ts"
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
 
@@ -103,7 +88,6 @@ const FORMATS =
 const NO_FORMAT = words("FROM AS")
 
 const TEXT = /^[xXbB]?'/
-const QUOTED_NAME = /^[`"]/
 const PLAIN_NAME = /^[\p{L}\p{M}\p{N}_ .:-]*$/u
 
 /**
@@ -140,27 +124,6 @@ const TABLES_END = new Set(
 )
 const OPEN = new Set(["(", "[", "{"])
 const CLOSE = new Set([")", "]", "}"])
-
-const matchAt = (pattern: RegExp, sql: string, at: number): string => {
-  pattern.lastIndex = at
-  return pattern.exec(sql)?.[0] ?? ""
-}
-
-/** The tokens, or where what comes is none. */
-const tokensOf = (sql: string): ReadonlyArray<string> | number => {
-  const tokens: Array<string> = []
-  let at = matchAt(SPACE, sql, 0).length
-  while (at < sql.length) {
-    const token = matchAt(TOKEN, sql, at)
-    if (token === "") return at
-    tokens.push(token)
-    at += token.length
-    at += matchAt(SPACE, sql, at).length
-  }
-  return tokens
-}
-
-const nameOf = (token: string): string => (QUOTED_NAME.test(token) ? token.slice(1, -1) : token)
 
 /** Whether the engine would take it for a table, and open the file of that name. */
 const isPath = (token: string): boolean =>
@@ -292,6 +255,8 @@ export const refusalOf = (sql: string): string | undefined => {
     const word = token.toUpperCase()
     const next = tokens[at + 1]?.toUpperCase()
     if (isForeignCall(tokens, at)) return `${nameOf(token)}() is no function that may be used`
+    if (takesForeignZone(tokens, at))
+      return "the name of a time zone has to be a known one, as a text"
     // Each of them could begin with what none may.
     if (word === "PARALLEL" && next === "WITH") return "one statement a request"
     if (namesFiles(tokens, at)) return "the database default reaches outside"

@@ -4,10 +4,11 @@
  * so that nothing around it can change how ClickHouse reads it.
  */
 import { isAllowedFunction, takesFunction } from "../../../domain/sql/SqlFunctions.ts"
+import { typeArgument, zoneArgument } from "../../../domain/sql/SqlTimeZones.ts"
 import { SqlReader } from "./SqlReader.ts"
 import { lambda, largest, SqlSizes, sum } from "./SqlSizes.ts"
 import { contentOf, literalOf, type Token, writtenName } from "./SqlTokens.ts"
-import { typeOf } from "./SqlTypes.ts"
+import { typeOf, zoneProblem } from "./SqlTypes.ts"
 
 /** An expression as it is written. */
 export interface Expression {
@@ -128,16 +129,6 @@ const unitOf = (word: string): string | undefined => {
   return unit && unit[0] + unit.slice(1).toLowerCase()
 }
 
-/** Which of a function's arguments is a text that names a type; negative ones count from the end. */
-const TYPE_ARGUMENTS: Readonly<Record<string, number>> = {
-  cast: 1,
-  accuratecast: 1,
-  accuratecastornull: 1,
-  accuratecastordefault: 1,
-  jsonextract: -1,
-  jsonextractkeysandvalues: -1
-}
-
 /** Functions whose first argument is a unit, as a word or as a text. */
 const UNIT_FIRST = /^(date_?diff|timestamp_?diff)$/i
 /** `DATE_ADD(DAY, 1, x)` and `DATE_ADD(x, INTERVAL 1 DAY)`. */
@@ -153,6 +144,11 @@ const MOVES: Readonly<Record<string, string>> = {
 }
 /** A path of JSON that one value matches. */
 const ONE_MATCH = /^'(?:(?! to |\*)[^])*'$/
+/** What stands for all columns, as it is written. */
+const STAR = /^(`[^`]*`\.)*\*/
+const DIGITS_AS_TEXT = /^[xb]'/i
+/** As the origin of toStartOfInterval. */
+const TIME = /^toDate(32|Time|Time64)?\(/i
 /** What EXTRACT takes of a time. */
 const PARTS =
   /^(NANOSECOND|MICROSECOND|MILLISECOND|SECOND|MINUTE|HOUR|DAY|WEEK|MONTH|QUARTER|YEAR|DOW|DOY|ISODOW|ISOYEAR|EPOCH|CENTURY|DECADE|MILLENNIUM)$/
@@ -287,7 +283,10 @@ export abstract class SqlExpressions extends SqlReader {
     const written = `${left.sql} ${words.join(" ")}`
     const each = level === COMPARISON && this.isSign("(", 1) && this.takeOne("ANY", "ALL")
     if (each) return other(`(${written} ${each} ${this.#subquery(each)})`)
-    const right = this.#operation(level + 1).sql
+    const token = this.peek()
+    const operand = this.#operation(level + 1)
+    if (name === "toTimeZone") this.#zone(operand, token)
+    const right = operand.sql
     if (/like$/i.test(name) && this.take("ESCAPE")) {
       const sign = this.#simple()
       return other(`(${written} ${right} ESCAPE ${sign.sql})`)
@@ -592,7 +591,15 @@ export abstract class SqlExpressions extends SqlReader {
       return this.inBrackets(() => {
         const unit = this.#unit().toLowerCase()
         this.expectSign(",")
-        return call(word, `'${unit}'`, this.expressions())
+        let at = 0
+        const operands = this.list(() => {
+          const token = this.peek()
+          const read = this.expression()
+          at += 1
+          if (at >= zoneArgument(word)) this.#zone(read, token)
+          return read.sql
+        })
+        return call(word, `'${unit}'`, ...operands)
       })
     }
     return Object.hasOwn(MOVES, word) ? this.#moved(MOVES[word]!, isUnit) : undefined
@@ -646,24 +653,41 @@ export abstract class SqlExpressions extends SqlReader {
         return this.#argument()
       })
       const [first, second] = read
-      if (takesFunction(written) && second !== undefined) this.#function(first!, starts[0]!)
+      if (takesFunction(written) && second !== undefined) {
+        const isOfStar = read.some(({ sql }) => STAR.test(sql))
+        const count = isOfStar ? Infinity : /^map/i.test(written) ? 2 : read.length - 1
+        this.#function(first!, starts[0]!, count)
+      }
       if (MEMBERSHIP.test(written) && second !== undefined) this.#members(starts[1]!, second)
       // Several matches take it time by their square.
       if (/^json_(query|exists|value)$/i.test(written) && !ONE_MATCH.test(second?.sql ?? ""))
         this.fail(`the path of ${written} has to be a text without *, and without "to"`, starts[1])
       const texts = read.map(({ sql }) => sql)
-      const name = written.toLowerCase()
-      const at = Object.hasOwn(TYPE_ARGUMENTS, name) ? TYPE_ARGUMENTS[name]! : 0
-      const typed = at < 0 ? read.length + at : at
-      if (typed > 0 && typed < read.length)
+      const zone = zoneArgument(written)
+      const typed = typeArgument(written, read.length)
+      if (zone < Infinity || typed !== undefined) {
+        const star = read.findIndex(({ sql }) => STAR.test(sql))
+        if (star >= 0) this.fail(`${written} takes no *: name the columns`, starts[star])
+      }
+      for (const [at, one] of read.entries()) if (at >= zone) this.#zone(one, starts[at]!)
+      if (typed !== undefined && typed < read.length)
         texts[typed] = this.#typeText(read[typed]!, starts[typed]!)
       return `${begin}${texts.join(", ")})`
     })
   }
 
-  /** A bare name there is a function of ClickHouse, any of them. */
-  #function({ is, names }: Expression, token: Token): void {
-    const isKnown = names?.length === 1 && isAllowedFunction(names[0]!)
+  /** What stands where ClickHouse takes a text for a time zone: such a text, or what is none ever. */
+  #zone({ is, sql }: Expression, token: Token): void {
+    const problem = is === "text" ? zoneProblem(sql.slice(1, -1)) : zoneProblem()
+    const isNoText = is === "literal" ? !DIGITS_AS_TEXT.test(sql) : TIME.test(sql)
+    if (problem !== undefined && !isNoText) this.fail(problem, token)
+  }
+
+  /** A bare name there is a function of ClickHouse, any of them; it gets so many arguments. */
+  #function({ is, names }: Expression, token: Token, count: number): void {
+    const name = names?.length === 1 ? names[0]! : ""
+    const isTyped = typeArgument(name, count) !== undefined
+    const isKnown = isAllowedFunction(name) && count <= zoneArgument(name) && !isTyped
     if (is === "name" && !isKnown) this.fail("a lambda is needed here: x -> …", token)
   }
 

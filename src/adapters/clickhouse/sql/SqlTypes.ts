@@ -1,4 +1,5 @@
 /** The types of ClickHouse that a statement of a client may name: those of plain values. */
+import { isTimeZone } from "../../../domain/sql/SqlTimeZones.ts"
 import type { SqlReader } from "./SqlReader.ts"
 import { writtenName } from "./SqlTokens.ts"
 
@@ -20,8 +21,21 @@ const TYPES = new Set(
 /** Of a number in a type: FixedString(n) is as long in each row. */
 const ARGUMENT_MAX = 1_000
 
+/** Characters of a text that a message shows. */
+const SHOWN_MAX = 50
+
+/** Why a text can't be where a time zone is; without one, why that has to be one. */
+export const zoneProblem = (text?: string): string | undefined => {
+  if (text !== undefined && isTimeZone(text)) return undefined
+  const why =
+    text === undefined
+      ? "a time zone has to be a text"
+      : `'${text.slice(0, SHOWN_MAX)}' is no time zone that alk knows`
+  return `${why}: write one such as 'Europe/Berlin' or 'UTC'`
+}
+
 /** An argument of a type: a type, a number, a text, `'a' = 1` of an Enum, `name Type` of a Tuple. */
-const argument = (reader: SqlReader): string => {
+const argument = (reader: SqlReader, isOfEnum: boolean): string => {
   const token = reader.peek()
   if (token.kind === "number") {
     if (!(Number(token.text) <= ARGUMENT_MAX))
@@ -29,6 +43,8 @@ const argument = (reader: SqlReader): string => {
     return reader.next().text
   }
   if (token.kind === "text") {
+    const problem = isOfEnum ? undefined : zoneProblem(token.text)
+    if (problem !== undefined) reader.fail(problem)
     const text = `'${reader.next().text}'`
     if (!reader.takeSign("=")) return text
     const sign = reader.takeSign("-") ? "-" : ""
@@ -49,5 +65,7 @@ export const typeOf = (reader: SqlReader): string =>
     const more = reader.takeOne("PRECISION", "UNSIGNED", "SIGNED", "VARYING")
     if (more !== undefined) return `${name} ${more}`
     if (!reader.isSign("(")) return name
-    return `${name}(${reader.inBrackets(() => reader.list(() => argument(reader))).join(", ")})`
+    const isEnum = /^enum/i.test(name)
+    const read = () => reader.list(() => argument(reader, isEnum))
+    return `${name}(${reader.inBrackets(read).join(", ")})`
   })

@@ -3,6 +3,10 @@ import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
 import { isRead, refusalOf } from "../../../../src/adapters/clickhouse/client/StatementGuard.ts"
 import { statementsIn } from "../../../../src/adapters/clickhouse/Migrations.ts"
+import { readStatement } from "../../../../src/adapters/clickhouse/sql/SqlStatement.ts"
+import { sqlTableNames } from "../../../../src/domain/sql/SqlTables.ts"
+import { honestStatements } from "../support/HonestStatements.ts"
+import { zoneStatements } from "../support/HostileStatements.ts"
 import { hiddenCalls, quoteForms } from "../support/QuoteForms.ts"
 
 describe("refusalOf", () => {
@@ -163,6 +167,18 @@ describe("refusalOf", () => {
     "SELECT 1 --1",
     ...quoteForms.map((form) => `SELECT 1 ${form.replaceAll("□", "x")}\n`),
     ...quoteForms.map((form) => `SELECT 'a', a${form.replaceAll("□", "'")}\n`),
+    // Names of zones, in types and in tables as well.
+    "SELECT toTimeZone(now(), 'file:/tmp/canary')",
+    "SELECT * FROM values('a DateTime(\\'file:/tmp/canary\\')', ('x'))",
+    "SELECT * FROM values('a DateTime(''file:/tmp/canary'')', ('x'))",
+    "SELECT * FROM values(concat('a Date', 'Time(1)'), ('x'))",
+    "SELECT * FROM generateRandom('a DateTime64(3, \\'Fixed/UTC+00:00:10\\')')",
+    "INSERT INTO t SELECT a FROM input('a DateTime(\\'../zoneinfo/UTC\\')') FORMAT Native",
+    "SELECT reinterpret(1, 'DateTime(\\'file:/tmp/canary\\')')",
+    "SELECT CAST(1, '\\x44ateTime(\\'file:/tmp/canary\\')')",
+    "CREATE TABLE t (a DateTime64(6, 'Fixed/UTC+00:00:10')) ENGINE = Memory",
+    "ALTER TABLE t MODIFY COLUMN a Nullable(DateTime('file:/tmp/canary'))",
+    "SELECT {a:String}::DateTime(x'555443')",
     // Rows behind a statement are read in another way.
     "INSERT INTO t FORMAT TSV\n'\n; SELECT 1\n'",
     "INSERT INTO t SELECT 1 FORMAT CSV 1",
@@ -177,6 +193,16 @@ describe("refusalOf", () => {
     assert.isBelow(passed.length, all.length / 100)
     const text = /(['"`])(?:\\[^]|(?!\1)[^])*\1/g
     for (const sql of passed) assert.notInclude(sql.replaceAll(text, ""), "file", sql)
+  })
+
+  it("is there for zones that are unknown or computed", () => {
+    for (const sql of zoneStatements) assert.isString(refusalOf(sql), sql)
+  })
+
+  it("is not there for what is run for clients", () => {
+    for (const sql of honestStatements) {
+      assert.isUndefined(refusalOf(readStatement(sql, sqlTableNames).text([])), sql)
+    }
   })
 
   it.each([
@@ -211,6 +237,9 @@ describe("refusalOf", () => {
     "RENAME TABLE d.t TO d.u",
     "EXCHANGE TABLES d.t AND d.u",
     "INSERT INTO t VALUES (DEFAULT, 1)",
+    "INSERT INTO t VALUES ('é', 'toDateTime(''x'')')",
+    "INSERT INTO t SELECT a FROM input('a DateTime64(6, \\'UTC\\'), b Array(String)') FORMAT Native",
+    "SELECT now64(6, 'UTC'), CAST(a, 'Tuple(b DateTime(\\x27Europe/Berlin\\x27))'), 'file:a' FROM t",
     "SELECT 1 WHERE database IN ('default', 'a') AND name = 'default.x'",
     "SELECT engine FROM system.tables WHERE engine = 'MergeTree' AND engine IN ('File')",
     "SELECT * APPLY(toString) APPLY x -> upper(x) APPLY quantile(0.5) FROM t",

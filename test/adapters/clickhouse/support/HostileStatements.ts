@@ -394,7 +394,99 @@ const namedLambdas = calledByViews.flatMap((name) => [
   `SELECT x -> 1 AS ${name}, count() FROM events`
 ])
 
+/** Files, endless spellings, and what ClickHouse would compute to a text of its own. */
+const zones = [
+  "'file:/proc/self/fd/12'",
+  "'Fixed/UTC+00:00:10'",
+  "'../zoneinfo/UTC'",
+  "'posix/UTC'",
+  "'right/UTC'",
+  "'utc'",
+  "'UTC '",
+  "''",
+  "'U\\x54C'",
+  "x'555443'"
+]
+const computedZones = [
+  "concat('Fixed/UTC', '+00:00:10')",
+  "'Fixed/UTC' || '+00:00:10'",
+  "if(1, 'file:/etc/passwd', 'UTC')",
+  "toString('UTC')",
+  "id",
+  "events.id",
+  "('UTC' AS id)",
+  "(SELECT 'UTC')",
+  "['UTC'][1]",
+  "('UTC', 1).1",
+  "'UTC'::String",
+  "CAST('UTC' AS String)",
+  "*",
+  "events.*",
+  "* EXCEPT (id)",
+  "{p:String}"
+]
+
+const placesOfZones = [
+  "SELECT toTimeZone(timestamp, □) FROM events",
+  "SELECT timestamp AT TIME ZONE □ FROM events",
+  "SELECT now(□) FROM events",
+  "SELECT NOW(□), CURRENT_TIMESTAMP(□) FROM events",
+  "SELECT now64(3, □) FROM events",
+  "SELECT toString(timestamp, □) FROM events",
+  "SELECT toDateTime('2026-01-01 00:00:00', □) FROM events",
+  "SELECT toDateTime('2026-01-01 00:00:00', 3, □) FROM events",
+  "SELECT toDateTime64OrNull('2026-01-01 00:00:00', 3, □) FROM events",
+  "SELECT parseDateTimeBestEffortOrNull(id, □) FROM events",
+  "SELECT parseDateTime64BestEffort(id, 3, □) FROM events",
+  "SELECT date_trunc('day', timestamp, □) FROM events",
+  "SELECT dateDiff('day', timestamp, created_at, □) FROM events",
+  "SELECT DATE_DIFF(DAY, timestamp, created_at, □) FROM events",
+  "SELECT age('day', timestamp, created_at, □) FROM events",
+  "SELECT toStartOfInterval(timestamp, INTERVAL 1 DAY, □) FROM events",
+  "SELECT toStartOfInterval(timestamp, INTERVAL 1 DAY, toDateTime(0), □) FROM events",
+  "SELECT toUnixTimestamp(id, □) FROM events",
+  "SELECT toYYYYMM(timestamp, □), HOUR(timestamp) FROM events",
+  "SELECT Hour(timestamp, □) FROM events",
+  "SELECT toWeek(timestamp, 1, □) FROM events",
+  "SELECT addDays(timestamp, 1, □) FROM events",
+  "SELECT formatDateTime(timestamp, '%Y', □) FROM events",
+  "SELECT fromUnixTimestamp(1, '%Y', □) FROM events",
+  "SELECT makeDateTime(2026, 1, 1, 1, 1, 1, □) FROM events",
+  "SELECT arrayMap(x -> toHour(x, □), [timestamp]) FROM events",
+  "SELECT uniqIf(1, toHour(timestamp, □) = 1) FROM events WHERE toHour(timestamp, □) = 1"
+]
+const placesInTypes = [
+  "SELECT CAST(id AS DateTime(□)) FROM events",
+  "SELECT id::Nullable(DateTime64(3, □)) FROM events",
+  "SELECT CAST(id AS Tuple(a Array(DateTime32(□)))) FROM events",
+  "SELECT CAST(metadata AS JSON(a TIMESTAMP(□))) FROM events"
+]
+const placesInTexts = [
+  "SELECT CAST(id, 'DateTime(□)') FROM events",
+  "SELECT accurateCastOrNull(id, 'Map(String, DateTime64(3, □))') FROM events",
+  "SELECT JSONExtract(metadata, 'a', 'Tuple(a DateTime(□))') FROM events"
+]
+
+/** Zones that no statement may name, or that can't be seen. */
+export const zoneStatements: ReadonlyArray<string> = [
+  ...[...zones, ...computedZones].flatMap((zone) =>
+    [...placesOfZones, ...placesInTypes].map((place) => into(place, zone))
+  ),
+  ...zones.flatMap((zone) =>
+    placesInTexts.map((place) => into(place, zone.replaceAll(/['\\]/g, "\\$&")))
+  ),
+  // Arguments that are not written where they are used.
+  "SELECT toTimeZone(*) FROM (SELECT now() AS a, 'file:/etc/passwd' AS b)",
+  "SELECT JSONExtract(*) FROM (SELECT '{}' AS a, 'DateTime(\\'Fixed/UTC+00:00:10\\')' AS b)",
+  "SELECT arrayMap(toString, [now()], ['file:/etc/passwd'])",
+  "SELECT arrayMap((toString), [now()], ['file:/etc/passwd'])",
+  "SELECT arrayMap(toHour, x.*) FROM (SELECT [now()] AS a, ['file:/etc/passwd'] AS b) AS x",
+  "SELECT mapApply(toString, map(now(), 'file:/etc/passwd'))",
+  "SELECT arrayMap(CAST, [1], ['DateTime(\\'Fixed/UTC+00:00:10\\')'])"
+]
+
 export const hostileStatements: ReadonlyArray<string> = [
+  ...zoneStatements,
   ...namedLambdas,
   ...endless,
   ...spread(everywhere, placesOfExpressions, 1),
