@@ -10,10 +10,12 @@ import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import { type Command, dedupKeyOf } from "../../src/domain/records/Command.ts"
 import { encodeCommand } from "../../src/domain/records/CommandBytes.ts"
+import { CommandWriter } from "../../src/domain/records/CommandWriter.ts"
 import { eventsOf, toBatch } from "../../src/domain/records/EventBatch.ts"
 import { OwnOffsets } from "../../src/domain/records/OwnOffsets.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
-import { KIND_HEADER, MAC_HEADER } from "../../src/domain/records/RecordHeaders.ts"
+import { KIND_HEADER, MAC_HEADER, WRITER_HEADER } from "../../src/domain/records/RecordHeaders.ts"
+import { nowMicros } from "../../src/domain/Timestamp.ts"
 import {
   EventLog,
   type Fetched,
@@ -333,6 +335,52 @@ describe("a sequencer that starts", () => {
         assertChain(links, 3)
         assert.strictEqual(found[1]?.duplicates?.length, 3)
       })
+    )
+  )
+
+  it.live("applies no old command once more, though what says who wrote them is gone", () =>
+    Effect.forEach([["writer/"], ["writer/", "applied"]], (gone) =>
+      withOwnLog((prefix) =>
+        Effect.gen(function* () {
+          const [before, after] = [new CommandWriter(), new CommandWriter()]
+          // Without ids of clients nothing else tells that they were there.
+          const written = (n: number, writer: CommandWriter, receivedAt: string): NewRecord => {
+            const event = {
+              index: 0,
+              id: `e-${n}`,
+              body: `{"id":"e-${n}"`,
+              contentHash: sha256Hex("")
+            }
+            const record = toRecord({ ...command(n), receivedAt, events: toBatch([event]) })
+            const headers = { ...record.headers, [WRITER_HEADER]: writer.next(nowMicros()) }
+            return { ...record, headers }
+          }
+          const at = (second: number) => `2026-11-21T12:00:0${second}.000000Z`
+          const old = [1, 2, 3].map((n) => written(n, before, at(n)))
+          yield* append(old)
+          yield* runUntil(3)
+          // All that is left of the commands is a copy, by which its writer has come to 1 only.
+          yield* append([old[0]!])
+          yield* Effect.raceFirst(
+            runSequencer(0, settings, () => Effect.void),
+            eventually("it is set aside", readAll("quarantine"), ({ length }) => length > 1)
+          )
+          yield* deleteBelow(prefix, "commands", 3)
+          const isGone = (key: string) => gone.some((name) => key.startsWith(name))
+          assert.strictEqual(yield* compacted(isGone, start), "ready")
+          yield* append([...old, written(4, after, at(4))])
+          const { links } = yield* runUntil(4)
+          assertChain(links, 4)
+          const reasons = (yield* readAll("quarantine")).flatMap(({ headers }) => {
+            const reason = headers["alk-reason"]?.toString()
+            return reason === undefined
+              ? []
+              : [[headers[KIND_HEADER]?.toString(), reason.slice(0, 16)]]
+          })
+          const maybe = ["copy", "it may be a copy"]
+          assert.deepStrictEqual(reasons.slice(1), [["copy", "it is a copy: th"], maybe, maybe])
+        })
+      )
     )
   )
 

@@ -111,11 +111,12 @@ export const stateRecords = (
   changes: StateChanges,
   ends: LogEnds
 ): ReadonlyArray<StateRecord> => {
-  const { applied, isAwaited } = changes
+  const { applied, isAwaited, receivedUpTo } = changes
   const totals = totalsAfter(state, changes)
   const tracesUnlogged = unloggedAfter(state, changes, ends)
   const { eventsNext, tracesNext } = ends
-  const progress = { ...state, eventsNext, tracesNext, applied, totals, tracesUnlogged, isAwaited }
+  const moved = { eventsNext, tracesNext, applied, receivedUpTo, totals, tracesUnlogged, isAwaited }
+  const progress = { ...state, ...moved }
   const records = [...progressRecords(progress, windowEndsAfter(state, changes), ends)]
   for (const record of headRecords("events", changes.heads, changes.trees)) records.push(record)
   for (const checkpoint of changes.checkpoints) records.push(checkpointRecord(checkpoint))
@@ -166,6 +167,7 @@ export const advance = (state: SequencerState, changes: StateChanges, ends: LogE
   }
   state.registry.take(changes.registry)
   state.applied = changes.applied
+  state.receivedUpTo = changes.receivedUpTo
   advanceEnds(state, ends)
   state.totals = totalsAfter(state, changes)
   for (const [writer, number] of changes.writers) {

@@ -73,6 +73,8 @@ export interface StateChanges {
   /** The last number of each writer, null for those that are no longer remembered. */
   readonly writers: ReadonlyMap<string, number | null>
   readonly applied: number
+  /** When the newest command that was applied was received. */
+  readonly receivedUpTo: number
   /** A request waits until it is shown. */
   readonly isAwaited: boolean
   readonly counts: {
@@ -106,6 +108,7 @@ export class Draft implements StateChanges {
   isAwaited = false
   /** Offset of the last command. */
   applied: number
+  receivedUpTo: number
   readonly writers = new Map<string, number | null>()
 
   readonly traces: TraceDraft
@@ -113,6 +116,7 @@ export class Draft implements StateChanges {
   constructor(state: SequencerState, now: string, traces: TraceContext = {}) {
     this.#state = state
     this.applied = state.applied
+    this.receivedUpTo = state.receivedUpTo
     this.registryDraft = new RegistryDraft(state.registry)
     this.traces = new TraceDraft(state.traces, state.traceHeads, now, traces)
   }
@@ -142,12 +146,26 @@ export class Draft implements StateChanges {
     this.#newestCheckpoints.set(treeOfCheckpoint(made), made)
   }
 
-  /** Why a command with this mark is a copy; remembers the mark if it is not one. */
-  refusalOf(mark: WriterPosition, now: string): string | undefined {
-    const last = this.writers.get(mark.writer) ?? this.#state.writers.get(mark.writer)
-    const refusal = copyRefusal(mark, last, microsOf(now))
-    if (refusal === undefined) this.writers.set(mark.writer, mark.number)
-    return refusal
+  /**
+   * Why a command is a copy; remembers its mark and when it was received if it is not one. The time is
+   * not there if the command can't be read.
+   */
+  refusalOf(
+    mark: WriterPosition | undefined,
+    receivedAt: string | undefined,
+    now: string
+  ): string | undefined {
+    const micros = receivedAt === undefined ? Number.NaN : microsOf(receivedAt)
+    const received = Number.isSafeInteger(micros) ? micros : undefined
+    if (mark !== undefined) {
+      const last = this.writers.get(mark.writer) ?? this.#state.writers.get(mark.writer)
+      const { copiesUpTo } = this.#state
+      const refusal = copyRefusal(mark, received, { last, copiesUpTo }, microsOf(now))
+      if (refusal !== undefined) return refusal
+      this.writers.set(mark.writer, mark.number)
+    }
+    this.receivedUpTo = Math.max(this.receivedUpTo, received ?? 0)
+    return undefined
   }
 
   /** Forget writers that are too old to write. */

@@ -3,7 +3,7 @@
  * read, and trees that an earlier version has not kept.
  */
 import { Effect } from "effect"
-import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
+import { type Chain, chains, type Head, treeNameOf } from "../../domain/chain/Chains.ts"
 import {
   type CheckpointRecord,
   readCheckpoint,
@@ -18,7 +18,8 @@ import { decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
 import { readWriterPosition } from "../../domain/records/CommandWriter.ts"
 import { eventsOf } from "../../domain/records/EventBatch.ts"
 import { Strays } from "../../domain/records/OwnOffsets.ts"
-import { COMMAND_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
+import { readReceipt } from "../../domain/records/Receipt.ts"
+import { COMMAND_HEADER, KIND_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
 import type { Adopted, StateRecord, WindowEntry } from "../../domain/records/StateRecords.ts"
 import { FORMAT_HEADER } from "../../domain/records/Topics.ts"
 import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
@@ -64,30 +65,48 @@ const commandOffsetOf = (record: LogRecord): number => {
   return /^[0-9]+$/.test(text) && Number.isSafeInteger(offset) ? offset : -1
 }
 
-/** The last command that the records of a topic answer; -1 if they answer none. */
-const lastAnswered = Effect.fnUntraced(function* (
+/** When the command of a receipt was received; 0 for other records. */
+const receivedOf = ({ headers, refused, value }: LogRecord): number => {
+  if (refused !== undefined || value === null) return 0
+  if (headers[KIND_HEADER]?.toString() === "verdict") return 0
+  try {
+    const received = microsOf(readReceipt(value).received_at)
+    return Number.isSafeInteger(received) ? received : 0
+  } catch {
+    return 0
+  }
+}
+
+/**
+ * The last command that the records of a topic answer, -1 if they answer none, and when the newest one
+ * of them was received.
+ */
+const readAnswers = Effect.fnUntraced(function* (
   { log, partition, reader }: Restoring,
   topic: "receipts" | "quarantine"
 ) {
   let answered = -1
+  let receivedUpTo = 0
   yield* scanAll(log, reader, { topic, partition }, (records) => {
-    for (const record of records) answered = Math.max(answered, commandOffsetOf(record))
+    for (const record of records) {
+      answered = Math.max(answered, commandOffsetOf(record))
+      if (topic === "receipts") receivedUpTo = Math.max(receivedUpTo, receivedOf(record))
+    }
   })
-  return answered
+  return { answered, receivedUpTo }
 })
 
 /**
  * Offset of the last command whose outcome is in the topics; -1 if none ever did. Every command that was
  * applied has a receipt; one that was set aside says nothing of those after it.
  */
-const lastApplied = Effect.fnUntraced(function* (restoring: Restoring) {
+const lastApplied = Effect.fnUntraced(function* (restoring: Restoring, answered: number) {
   const { log, partition } = restoring
-  const answered = yield* lastAnswered(restoring, "receipts")
   const commands = yield* log.bounds("commands", partition)
   const receipts = yield* log.bounds("receipts", partition)
   if (answered >= 0 || receipts.start === 0) {
-    const aside = yield* lastAnswered(restoring, "quarantine")
-    const applied = Math.max(answered, aside)
+    const aside = yield* readAnswers(restoring, "quarantine")
+    const applied = Math.max(answered, aside.answered)
     // Nothing of the topic has expired, and none of it answers a command.
     return applied >= 0 ? applied : commands.start - 1
   }
@@ -97,6 +116,25 @@ const lastApplied = Effect.fnUntraced(function* (restoring: Restoring) {
     `alk.state is lost and the receipts that name the commands applied have expired, while `
       + `alk.commands still holds ${commands.end - commands.start} commands: see 'alk repair --help'`
   )
+})
+
+/**
+ * What the changelog says of the last command, or the topics where that is gone; without receipts
+ * the time is that of the newest head, which is later than that of its command.
+ */
+const readApplied = Effect.fnUntraced(function* (
+  restoring: Restoring,
+  { gathered }: Outdated,
+  heads: Iterable<Head>
+) {
+  const { applied, receivedUpTo } = gathered.state
+  if (gathered.started) return { applied, receivedUpTo }
+  const answers = yield* readAnswers(restoring, "receipts")
+  let newest = answers.receivedUpTo
+  if (newest === 0) {
+    for (const { created_at } of heads) newest = Math.max(newest, microsOf(created_at))
+  }
+  return { applied: yield* lastApplied(restoring, answers.answered), receivedUpTo: newest }
 })
 
 /** What the window of client ids remembers of a record; without a key nothing. */
@@ -352,13 +390,14 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
     const { gathered, hasHeads, hasWriters, keys } = outdated
     const { state: before } = gathered
     yield* Effect.logWarning("rebuilding the sequencer's state from the topics", { partition })
-    const applied = gathered.started ? before.applied : yield* lastApplied(restoring)
     const { byId, events, isProven, strays, traces } = yield* readTopics(restoring, outdated)
     const { checkpoints, handOvers } = yield* readCheckpoints(restoring)
-    const remembered = yield* readCommands(restoring, byId, applied)
     const { heads, traceHeads } = hasHeads
       ? before
       : { heads: events.walk.heads, traceHeads: traces.walk.heads }
+    const ofHeads = [...heads.values(), ...traceHeads.values()]
+    const { applied, receivedUpTo } = yield* readApplied(restoring, outdated, ofHeads)
+    const remembered = yield* readCommands(restoring, byId, applied)
     const writers = hasWriters ? before.writers : remembered.writers
     const trees = new Map([...events.trees, ...traces.trees, ...(hasHeads ? before.trees : [])])
     const [eventsNext, tracesNext] = isProven
@@ -382,6 +421,9 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
       handOvers,
       signer: before.signer,
       writers,
+      receivedUpTo,
+      // Commands that are left may be copies, so the numbers in them may be too small.
+      copiesUpTo: Math.max(before.copiesUpTo, hasWriters ? 0 : receivedUpTo),
       applied,
       eventsNext,
       tracesNext,

@@ -90,6 +90,13 @@ export interface SequencerState {
   signer: TreeSigner | undefined
   /** Number of the last command applied of each writer of commands. */
   readonly writers: Map<string, number>
+  /** When the newest command that was applied was received, in microseconds; 0 before the first. */
+  receivedUpTo: number
+  /**
+   * `writers` may say too little of commands that were received up to then: they are taken for copies.
+   * 0 where it says all.
+   */
+  copiesUpTo: number
   /** Tenants and keys; only the partition of the system tenant holds any. */
   readonly registry: RegistryTable
   /** Offset of the last command applied; -1 before the first. */
@@ -149,6 +156,8 @@ export const emptyState = (
   handOvers: new Map(),
   signer: undefined,
   writers: new Map(),
+  receivedUpTo: 0,
+  copiesUpTo: 0,
   registry: new RegistryTable(),
   applied: -1,
   eventsNext: 0,
@@ -208,8 +217,10 @@ export const appliedRecord = (
   {
     adopted,
     applied,
+    copiesUpTo,
     eventsNext,
     isAwaited = false,
+    receivedUpTo,
     strays,
     totals,
     tracesForgotten,
@@ -219,7 +230,9 @@ export const appliedRecord = (
     SequencerState,
     | "adopted"
     | "applied"
+    | "copiesUpTo"
     | "eventsNext"
+    | "receivedUpTo"
     | "strays"
     | "tracesNext"
     | "tracesForgotten"
@@ -243,6 +256,8 @@ export const appliedRecord = (
     dedup_next: dedup.next,
     idempotency_first: idempotency.first,
     idempotency_next: idempotency.next,
+    received_up_to: receivedUpTo,
+    copies_up_to: copiesUpTo,
     ...(isAwaited ? { awaited: true } : {}),
     ...defined({ adopted })
   }
@@ -409,6 +424,8 @@ const replayApplied = (into: Replay, value: Buffer | null): void => {
   into.state.eventsNext = applied?.events_next ?? 0
   into.state.tracesNext = applied?.traces_next ?? 0
   into.state.tracesForgotten = applied?.traces_forgotten ?? 0
+  into.state.receivedUpTo = applied?.received_up_to ?? 0
+  into.state.copiesUpTo = applied?.copies_up_to ?? 0
   into.totals = applied && totalsIn(applied)
   into.straysTotal = applied?.strays_total ?? 0
   into.windowEnds = {

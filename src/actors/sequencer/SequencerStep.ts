@@ -285,7 +285,8 @@ export const step = (
       throw new Error(`command ${received.offset} where ${expected} was expected`)
     }
     expected = received.offset + 1
-    const copied = received.mark && draft.refusalOf(received.mark, now)
+    const receivedAt = "command" in received ? received.command.receivedAt : undefined
+    const copied = draft.refusalOf(received.mark, receivedAt, now)
     if (copied !== undefined) {
       setAside(draft, received, "copy", copied)
       continue

@@ -59,17 +59,32 @@ export const readWriterPosition = (header: string): WriterPosition | undefined =
 export const isForgotten = (writer: string, nowMicros: number): boolean =>
   startOf(writer) < nowMicros - WRITER_KEPT_MICROS
 
+/** What a partition knows of the commands that it has applied. */
+export interface AppliedCommands {
+  /** Number of the last one of the writer in question; undefined if none is remembered. */
+  readonly last: number | undefined
+  /** Times of receipt up to this one are of commands that may have been applied, whatever `last` is. */
+  readonly copiesUpTo: number
+}
+
 /**
- * Why a command is taken for a copy; undefined if it is none. `last`: the number of the last command
- * of this writer that was applied.
+ * Why a command is taken for a copy; undefined if it is none. `receivedMicros`: when it was received, if
+ * it can be read.
  */
 export const copyRefusal = (
   { number, writer }: WriterPosition,
-  last: number | undefined,
+  receivedMicros: number | undefined,
+  { copiesUpTo, last }: AppliedCommands,
   nowMicros: number
 ): string | undefined => {
   if (last !== undefined && number <= last) {
     return "it is a copy: the command was applied before"
+  }
+  if (receivedMicros !== undefined && receivedMicros <= copiesUpTo) {
+    return (
+      "it may be a copy: it was received before the newest command that was applied when alk.state was "
+      + "damaged, which does not say any more whether this one was"
+    )
   }
   return last === undefined && isForgotten(writer, nowMicros)
     ? "it is a copy, or of a writer older than any that may still write"

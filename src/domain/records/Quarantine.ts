@@ -33,8 +33,8 @@ export const readMarker: (value: string | Buffer) => Marker = recordDecoder(Mark
 
 /**
  * Why a command is there. `unreadable`: this service wrote it, and this version can't read it.
- * `failed`: it was read, and applying it failed twice. `copy`: one like it was applied before, or came
- * too late to know. `foreign`: this service did not write it. Only the first two may be tried again.
+ * `failed`: it was read, and applying it failed twice. `copy`: one like it was applied before, or it
+ * is not known any more. `foreign`: this service did not write it. Only the first two may be tried again.
  */
 export const quarantineKinds = ["unreadable", "failed", "copy", "foreign"] as const
 export type QuarantineKind = (typeof quarantineKinds)[number]

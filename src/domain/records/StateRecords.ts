@@ -73,6 +73,13 @@ export const StoredProgress = Schema.Struct({
   dedup_next: natural("Ordinal after the last one."),
   idempotency_first: natural("The same of the records `idempotency/…`."),
   idempotency_next: natural("Ordinal after the last one."),
+  received_up_to: natural(
+    "When the newest command that was applied was received, microseconds since 1970."
+  ),
+  copies_up_to: natural(
+    "Which commands of that time and before were applied is not known any more, microseconds since "
+      + "1970: each of them is taken for a copy. 0 where it is known."
+  ),
   awaited: Schema.optionalKey(Schema.Literal(true)).annotate({
     description: "A request waits until what this transaction has written is shown."
   }),

@@ -17,7 +17,7 @@ const applying = (headers: ReadonlyArray<string>, now: number) => {
   const last = new Map<string, number>()
   return headers.filter((header) => {
     const mark = readWriterPosition(header)!
-    const refusal = copyRefusal(mark, last.get(mark.writer), now)
+    const refusal = copyRefusal(mark, now, { last: last.get(mark.writer), copiesUpTo: 0 }, now)
     if (refusal === undefined) last.set(mark.writer, mark.number)
     return refusal !== undefined
   })
@@ -56,10 +56,20 @@ describe("a command", () => {
   it("of a writer that was let go of is refused, and of none that may still write", () => {
     const { writer } = readWriterPosition(new CommandWriter().next(START))!
     const latest = START + 24 * HOUR + 14 * 24 * HOUR
-    assert.isUndefined(copyRefusal({ writer, number: 1 }, undefined, latest))
+    const unknown = { last: undefined, copiesUpTo: 0 }
+    assert.isUndefined(copyRefusal({ writer, number: 1 }, latest, unknown, latest))
     const late = START + WRITER_KEPT_MICROS + 1
     assert.isTrue(isForgotten(writer, late))
-    assert.isDefined(copyRefusal({ writer, number: 1 }, undefined, late))
+    assert.isDefined(copyRefusal({ writer, number: 1 }, late, unknown, late))
+  })
+
+  it("is refused if it was received while it is not known what was applied", () => {
+    const mark = readWriterPosition(new CommandWriter().next(START))!
+    for (const last of [undefined, 0]) {
+      const known = { last, copiesUpTo: START + HOUR }
+      assert.match(copyRefusal(mark, START + HOUR, known, START + HOUR) ?? "", /it may be a copy/)
+      assert.isUndefined(copyRefusal(mark, START + HOUR + 1, known, START + HOUR))
+    }
   })
 
   it("has a mark of one form only", () => {
