@@ -4,7 +4,6 @@
  */
 import { takesFunction } from "../../../domain/sql/SqlFunctions.ts"
 import { isTimeZone, typeArgument, zoneArgument } from "../../../domain/sql/SqlTimeZones.ts"
-import { contentOf } from "../sql/SqlTokens.ts"
 import { nameOf, type Tokens, tokensOf } from "./StatementTokens.ts"
 
 const OPEN = /^[([{]$/
@@ -38,11 +37,18 @@ const isZone = (argument: Tokens): boolean =>
     ? isTimeZone(argument[0]!.slice(1, -1))
     : argument.length === 0 || NO_TEXT.test(argument.slice(0, 2).join(""))
 
+/** Of other escapes none has a place in a type, nor what is put for them. */
+const ESCAPE = /\\x([\da-fA-F]{2})|\\([^])|''/g
+const plain = (found: string, code?: string, sign?: string): string => {
+  if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16))
+  return found === "''" || sign === "'" ? "'" : sign === "\\" ? sign : "\0"
+}
+
 /** Whether a text names types that have no other zone. */
 const isType = (argument: Tokens): boolean => {
   if (!isText(argument)) return false
-  const text = argument[0]!.replaceAll(/\\[^]|''/g, (found) => (found === "''" ? "\\'" : found))
-  const tokens = text.startsWith("'") ? tokensOf(contentOf(text.slice(1, -1)) ?? "\0") : 0
+  const text = argument[0]!
+  const tokens = text.startsWith("'") ? tokensOf(text.slice(1, -1).replaceAll(ESCAPE, plain)) : 0
   return typeof tokens !== "number" && !tokens.some((_, at) => takesForeignZone(tokens, at))
 }
 
