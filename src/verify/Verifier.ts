@@ -144,6 +144,8 @@ interface Run {
   /** The tree is built for the roots at these sizes, ascending. */
   readonly treeSizes: ReadonlyArray<number>
   readonly endsAt: number
+  /** What the store has not found to be one row for each sequence. */
+  readonly doubted: { first: number; last: number }
   /** The beginning that was removed, if it was. */
   readonly pruned: ProvenPoint | undefined
 }
@@ -168,12 +170,16 @@ const rangeOf = Effect.fnUntraced(function* (
 })
 
 /** Go through the rows of a range here. */
-const checkRows = ({ check, source }: Run, first: number, last: number) =>
-  Stream.runForEach(source.rows(first, last), (rows) =>
-    Effect.sync(() => {
-      for (const row of rows) check.row(row)
-    })
-  )
+const checkRows = ({ check, doubted, source }: Run, first: number, last: number) =>
+  Effect.suspend(() => {
+    doubted.first = Math.min(doubted.first, first)
+    doubted.last = Math.max(doubted.last, last)
+    return Stream.runForEach(source.rows(first, last), (rows) =>
+      Effect.sync(() => {
+        for (const row of rows) check.row(row)
+      })
+    )
+  })
 
 /**
  * Check a chunk: take the blocks that the store has recomputed, go through the rows of the others.
@@ -254,16 +260,18 @@ const mayRepeat = Effect.fnUntraced(function* ({ request }: Run) {
   return projection.partition(log.partitionOf(request.tenantId)).final
 })
 
-/** Copies of a row that no insert of the projection has made. */
+/** Copies of a row that no insert of the projection has made; blocks that are perfect have none. */
 const checkCopies = Effect.fnUntraced(function* (run: Run) {
-  const { check, endsAt, source, range } = run
-  if (yield* mayRepeat(run)) return
-  const found = yield* source.copies(range.first, endsAt)
+  const { check, doubted, endsAt, source, range } = run
+  const first = Math.max(range.first, doubted.first)
+  const last = Math.min(endsAt, doubted.last)
+  if (first > last || (yield* mayRepeat(run))) return
+  const found = yield* source.copies(first, last)
   if (found.length === 0) return
   // Asked once more, so that an insert that was repeated just now is not taken for one.
   yield* Effect.sleep(COPIES_SETTLE)
   if (yield* mayRepeat(run)) return
-  for (const sequence of yield* source.copies(range.first, endsAt)) check.copied(sequence)
+  for (const sequence of yield* source.copies(first, last)) check.copied(sequence)
 })
 
 /** The checkpoints to compare with: the newest that the range reaches, and those of the caller. */
@@ -467,7 +475,9 @@ const start = Effect.fnUntraced(function* (
   for (const { problem, treeSize } of found.forged) {
     check.checkpoint(treeSize, "a checkpoint signed by a published key", problem)
   }
-  const run: Run = { request, range, check, source, tree, checkpoints, treeSizes, endsAt, pruned }
+  const doubted = { first: SEQUENCE_MAX, last: 0 }
+  const parts = { check, source, checkpoints, doubted }
+  const run: Run = { ...parts, request, range, tree, treeSizes, endsAt, pruned }
   return { run, head, signed: found.signed }
 })
 
