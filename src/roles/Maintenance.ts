@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { biStatements } from "../adapters/clickhouse/sql/BiViews.ts"
 import { DataFolder } from "../adapters/embedded/DataFolder.ts"
 import { rotateSigningKey } from "../adapters/keys/SigningKey.ts"
-import { clearChangelog } from "../cli/Repair.ts"
+import { acceptRegistry, clearChangelog } from "../cli/Repair.ts"
 import type { Config } from "../config/Config.ts"
 import { isTenantId } from "../domain/Identifiers.ts"
 import { EventLog } from "../ports/EventLog.ts"
@@ -40,6 +40,10 @@ export const repairPartition = Effect.fnUntraced(function* (
   const brokers = yield* bootstrapOf(config, folder, report)
   const secret = yield* secretOf(config, folder)
   const log = yield* logOf(config, brokers, secret)
+  if (args[0] === "registry") {
+    const { entries } = yield* acceptRegistry(args).pipe(Effect.provideService(EventLog, log))
+    return report(`alk.registry is accepted as it is, with ${entries} entries`)
+  }
   const { cleared, partition } = yield* clearChangelog(args).pipe(
     Effect.provideService(EventLog, log)
   )

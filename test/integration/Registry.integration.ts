@@ -4,9 +4,12 @@ import { Effect, Layer } from "effect"
 import { layerLogFollower, RegistryView } from "../../src/actors/follower/LogFollower.ts"
 import { REGISTRY } from "../../src/actors/log/RegistryChanges.ts"
 import { trimRegistry } from "../../src/actors/sequencer/RegistryTrim.ts"
+import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
 import { emptyState } from "../../src/actors/sequencer/SequencerState.ts"
+import { acceptRegistry } from "../../src/cli/Repair.ts"
 import { SYSTEM_TENANT } from "../../src/domain/Identifiers.ts"
 import { LINKS_MAX } from "../../src/domain/registry/Registry.ts"
+import { CONTENT_KEY } from "../../src/domain/registry/RegistryContent.ts"
 import {
   type RegistryChange,
   registryRecord,
@@ -17,9 +20,17 @@ import { EventLog } from "../../src/ports/EventLog.ts"
 import { asService } from "../support/Authenticated.ts"
 import { commandRecord } from "../support/Events.ts"
 import { eventually } from "../support/Eventually.ts"
-import { append, cleanupPolicy, produceRaw, readAll } from "../support/Log.ts"
+import { append, cleanupPolicy, deleteBelow, produceRaw, readAll } from "../support/Log.ts"
 import { TENANT, withView } from "./support/Evidence.ts"
-import { finalState, registryCommand, running, type Service } from "./support/Service.ts"
+import {
+  apiKey,
+  assertWorks,
+  finalState,
+  registryCommand,
+  running,
+  type Service,
+  settings as sequencerSettings
+} from "./support/Service.ts"
 
 const DAY_MICROS = 86_400_000_000
 
@@ -157,9 +168,10 @@ describe("the topic of the registry", () => {
           const after = yield* log.bounds("registry", 0)
           assert.isAbove(after.start, before.end)
           const left = (yield* readAll("registry")).map(({ key, refused }) => [`${key}`, refused])
+          const keys = [...idsOf(links).map((id) => `link/${id}`), CONTENT_KEY]
           assert.deepStrictEqual(
             left,
-            idsOf(links).map((id) => [`link/${id}`, undefined])
+            keys.map((key) => [key, undefined])
           )
           assert.strictEqual(yield* cleanupPolicy(prefix, "registry"), "delete")
           yield* Effect.scoped(
@@ -170,6 +182,79 @@ describe("the topic of the registry", () => {
               assert.strictEqual(known.get("l-1")?.revoked_at, revoked.revoked_at)
             })
           )
+        })
+      )
+    )
+  )
+
+  it.live("starts nobody once records are deleted from it that count, until that is accepted", () =>
+    withView((prefix) =>
+      asService(
+        { prefix },
+        Effect.gen(function* () {
+          const isRevoked = ({ view }: Service) =>
+            view.registry().keys.get("key_1")?.revoked_at !== undefined
+          const revoked = (service: Service) =>
+            eventually(
+              "the key is revoked",
+              Effect.sync(() => isRevoked(service)),
+              (is) => is
+            )
+          const revoke = registryCommand({
+            op: "revoke_key",
+            tenant_id: TENANT,
+            key_id: "key_1",
+            revoked_at: formatMicros(nowMicros())
+          })
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const service = yield* running
+              yield* assertWorks(service, "key_1")
+              yield* append([commandRecord(revoke)])
+              yield* revoked(service)
+            })
+          )
+          yield* Effect.scoped(Effect.flatMap(running, revoked))
+          const log = yield* EventLog
+          const later = registryCommand({ op: "create_key", key: apiKey("key_3") })
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const service = yield* running
+              yield* assertWorks(service, "key_2")
+              const { end } = yield* log.bounds("registry", 0)
+              yield* deleteBelow(prefix, "registry", end)
+              // While it runs nothing changes, and what is written then does not hide it.
+              yield* append([commandRecord(later)])
+              yield* finalState(service, SYSTEM_TENANT, later.receiptId)
+              assert.isTrue(isRevoked(service))
+            })
+          )
+          const follower = Layer.build(Layer.fresh(layerLogFollower)).pipe(Effect.scoped)
+          const sequencer = runSequencer(0, sequencerSettings, () => Effect.void)
+          const assertRefused = Effect.gen(function* () {
+            for (const started of [follower, sequencer]) {
+              const refusal = yield* Effect.flip(
+                started as Effect.Effect<unknown, unknown, EventLog>
+              )
+              assert.match(
+                (refusal as Error).message,
+                /alk\.registry is incomplete.*repair registry/
+              )
+            }
+          })
+          yield* assertRefused
+          const { end } = yield* log.bounds("registry", 0)
+          yield* deleteBelow(prefix, "registry", end)
+          yield* assertRefused
+          yield* acceptRegistry(["registry", "--accept-loss"])
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const service = yield* running
+              yield* assertWorks(service, "key_4")
+              assert.deepStrictEqual([...service.view.registry().keys.keys()], ["key_4"])
+            })
+          )
+          yield* Effect.scoped(running)
         })
       )
     )

@@ -24,6 +24,7 @@ import {
 import type { TopicKind } from "../../domain/records/Topics.ts"
 import type { Placement } from "../../domain/registry/Placement.ts"
 import type { Registry } from "../../domain/registry/Registry.ts"
+import { RegistryContent } from "../../domain/registry/RegistryContent.ts"
 import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import {
@@ -41,6 +42,7 @@ import type { StoredTopic } from "../../ports/TopicRows.ts"
 import { type Malformed, reportMalformed, takeEach } from "../log/Malformed.ts"
 import { OwnRecords, type Undecided } from "../log/OwnRecords.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
+import { RegistryIncomplete } from "../log/RegistryChanges.ts"
 import { ShownWaits, type Waits } from "../log/ShownWaits.ts"
 import { handOverName, readHead } from "../sequencer/SequencerState.ts"
 import { Heads } from "./Heads.ts"
@@ -86,6 +88,8 @@ class LogState {
   readonly #progressNext: Array<number>
   readonly #waits = new Set<Wait>()
   readonly registry = new RegistryTable()
+  /** What its topic adds up to; at a start only. */
+  registryContent: RegistryContent | undefined = new RegistryContent()
   readonly #placement: Placement
   /** Why this process does not follow the log right now. */
   interrupted: string | undefined
@@ -193,6 +197,7 @@ class LogState {
       case "state":
         return this.#takeState(partition, record)
       case "registry": {
+        this.registryContent?.take({ key: String(record.key), value: record.value })
         const change = readRegistryRecord(record.key, record.value)
         if (change === undefined) return
         this.registry.take([change])
@@ -285,6 +290,12 @@ const startPositions = Effect.fnUntraced(function* (logState: LogState, reader: 
     logState.positions.set(`${topic}/${partition}`, { topic, partition, offset: start })
     yield* catchUp(logState, reader, ends[index]!, `${topic}/${partition}`)
   }
+  // The sum is compared where a transaction ends: what was read on into the next one changes nothing.
+  const { start } = yield* log.bounds("registry", 0)
+  if (logState.registryContent?.isIncomplete(start) === true) {
+    return yield* new RegistryIncomplete({ message: RegistryIncomplete.text })
+  }
+  logState.registryContent = undefined
   for (const partition of partitions) {
     const { end, start } = yield* log.bounds("receipts", partition)
     const known = logState.progress[partition]!.receipts_next

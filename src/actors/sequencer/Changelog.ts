@@ -6,6 +6,7 @@ import { type Chain, chains } from "../../domain/chain/Chains.ts"
 import { treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
 import type { StrayRange } from "../../domain/records/OwnOffsets.ts"
 import type { StateRecord } from "../../domain/records/StateRecords.ts"
+import { registryRecord } from "../../domain/registry/RegistryEntry.ts"
 import type { StateChanges } from "./SequencerDraft.ts"
 import {
   appliedRecord,
@@ -166,6 +167,7 @@ export const advance = (state: SequencerState, changes: StateChanges, ends: LogE
     for (const entry of added) state[kind].append(entry)
   }
   state.registry.take(changes.registry)
+  for (const change of changes.registry) state.registryContent.take(registryRecord(change))
   state.applied = changes.applied
   state.receivedUpTo = changes.receivedUpTo
   advanceEnds(state, ends)

@@ -5,6 +5,7 @@
  */
 import { Effect } from "effect"
 import { SYSTEM_TENANT } from "../../domain/Identifiers.ts"
+import { type ContentRecord, RegistryContent } from "../../domain/registry/RegistryContent.ts"
 import { registryRecord } from "../../domain/registry/RegistryEntry.ts"
 import type { EventLog, TransactionalWriter } from "../../ports/EventLog.ts"
 import { REGISTRY } from "../log/RegistryChanges.ts"
@@ -28,10 +29,20 @@ export const trimRegistry = Effect.fnUntraced(function* (
   if (end - start <= recordsMax) return false
   const { entries } = registry
   if (end - start <= entries.length * RECORDS_PER_ENTRY) return false
+  const content = new RegistryContent()
+  const records: Array<ContentRecord> = entries.map(registryRecord)
+  for (const record of records) content.take(record)
+  // Who reads what was there before as well comes to the same sum.
+  const kept = new Set(content.keys)
+  for (const key of state.registryContent.keys) {
+    if (!kept.has(key)) records.unshift({ key, value: null })
+  }
+  records.push(content.after([]))
   yield* writer.commit([], () => [
-    ...entries.map((entry) => ({ ...REGISTRY, ...registryRecord(entry) })),
+    ...records.map((record) => ({ ...REGISTRY, ...record })),
     newStateRecord(partition, appliedRecord(state, windowEnds(state)))
   ])
+  state.registryContent = content
   yield* log.deleteBelow(REGISTRY.topic, REGISTRY.partition, end).pipe(
     Effect.tap(() =>
       Effect.logInfo("alk.registry was made short", {

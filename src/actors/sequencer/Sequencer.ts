@@ -19,6 +19,7 @@ import {
   WRITER_HEADER
 } from "../../domain/records/RecordHeaders.ts"
 import { FORMAT_HEADER, FORMAT_VERSION } from "../../domain/records/Topics.ts"
+import type { ContentRecord } from "../../domain/registry/RegistryContent.ts"
 import { registryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { currentTime, formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import {
@@ -34,6 +35,7 @@ import {
   type WriterFenced
 } from "../../ports/EventLog.ts"
 import { LINES_MAX, malformedRecords } from "../log/Malformed.ts"
+import { REGISTRY } from "../log/RegistryChanges.ts"
 import { advance, endsAfter, type LogEnds, stateRecords } from "./Changelog.ts"
 import { IdTexts } from "./IdTexts.ts"
 import { withoutMisplaced } from "./Misplaced.ts"
@@ -220,9 +222,9 @@ const followingRecords = (
       }
     })
   }
-  for (const change of changes.registry) {
-    records.push({ topic: "registry", partition: 0, ...registryRecord(change) })
-  }
+  const registered: Array<ContentRecord> = changes.registry.map(registryRecord)
+  if (registered.length > 0) registered.push(state.registryContent.after(registered))
+  for (const record of registered) records.push({ ...REGISTRY, ...record })
   for (const checkpoint of changes.checkpoints) {
     records.push({
       topic: "checkpoints",

@@ -22,6 +22,7 @@ import { readReceipt } from "../../domain/records/Receipt.ts"
 import { COMMAND_HEADER, KIND_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
 import type { Adopted, StateRecord, WindowEntry } from "../../domain/records/StateRecords.ts"
 import { FORMAT_HEADER } from "../../domain/records/Topics.ts"
+import type { RegistryContent } from "../../domain/registry/RegistryContent.ts"
 import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import { currentTime, microsOf } from "../../domain/Timestamp.ts"
@@ -297,8 +298,13 @@ const readCheckpoints = Effect.fnUntraced(function* (restoring: Restoring) {
 })
 
 /** What `alk.registry` holds, for the partition that writes it. */
-export const readRegistry = ({ log, reader }: Restoring, registry: RegistryTable) =>
+export const readRegistry = (
+  { log, reader }: Restoring,
+  registry: RegistryTable,
+  content?: RegistryContent
+) =>
   takeAll(log, reader, { topic: "registry", partition: 0 }, ({ key, value }) => {
+    content?.take({ key: String(key), value })
     const change = readRegistryRecord(key, value)
     if (change !== undefined) registry.take([change])
   })

@@ -15,6 +15,7 @@ import type {
 import { type Malformed, reportMalformed, takeEach } from "../log/Malformed.ts"
 import { scanUntil } from "../log/PartitionScan.ts"
 import { readPlacement } from "../log/PlacementOfLog.ts"
+import { RegistryIncomplete } from "../log/RegistryChanges.ts"
 import { type PartitionRefused, type Restoring, refuse, writeState } from "./Restoring.ts"
 import { growTrees, readRegistry, rebuild } from "./SequencerRebuild.ts"
 import {
@@ -169,7 +170,14 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
         appliedRecord(state, windowEnds(state))
       ])
     } else yield* growTrees(restoring, state, gathered.treeless)
-    if (log.partitionOf(SYSTEM_TENANT) === partition) yield* readRegistry(restoring, state.registry)
+    if (log.partitionOf(SYSTEM_TENANT) === partition) {
+      const { registry, registryContent } = state
+      yield* readRegistry(restoring, registry, registryContent)
+      const { start } = yield* log.bounds("registry", 0)
+      if (registryContent.isIncomplete(start)) {
+        return yield* refuse(partition, RegistryIncomplete.text)
+      }
+    }
     yield* checkPosition(restoring, state)
     return state
   })

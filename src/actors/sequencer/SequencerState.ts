@@ -41,6 +41,7 @@ import {
   type WindowEntry,
   WRITER_PREFIX
 } from "../../domain/records/StateRecords.ts"
+import { RegistryContent } from "../../domain/registry/RegistryContent.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import type { NewRecord } from "../../ports/EventLog.ts"
 import { PackedWindow, packEntries, unpackEntries } from "./PackedWindow.ts"
@@ -99,6 +100,8 @@ export interface SequencerState {
   copiesUpTo: number
   /** Tenants and keys; only the partition of the system tenant holds any. */
   readonly registry: RegistryTable
+  /** What its topic adds up to. */
+  registryContent: RegistryContent
   /** Offset of the last command applied; -1 before the first. */
   applied: number
   /** Offset after the last record on `alk.events`. */
@@ -159,6 +162,7 @@ export const emptyState = (
   receivedUpTo: 0,
   copiesUpTo: 0,
   registry: new RegistryTable(),
+  registryContent: new RegistryContent(),
   applied: -1,
   eventsNext: 0,
   tracesNext: 0,

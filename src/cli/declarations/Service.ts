@@ -32,7 +32,7 @@ const declareService = (program: Command): void => {
     usage: "repair <partition>",
     description: "Give up what a partition has lost, after the sequencer refused it",
     group: GROUPS.service,
-    examples: ["alk repair 3 --accept-loss"]
+    examples: ["alk repair 3 --accept-loss", "alk repair registry --accept-loss"]
   })
     .option("--accept-loss", "nothing can be restored any more")
     .action((partition, { acceptLoss }) =>

@@ -1,8 +1,10 @@
 /**
  * The contracts of `alk.registry`. The newest record of a key is what holds.
  */
+import { Schema } from "effect"
 import { PrunedPoint } from "../chain/PrunedPoint.ts"
 import { form } from "../Forms.ts"
+import { CONTENT_KEY, StoredContent } from "../registry/RegistryContent.ts"
 import {
   ApiKey,
   DataVersion,
@@ -128,6 +130,15 @@ const contracts: ReadonlyArray<Omit<RecordContract, "topic" | "headers">> = [
       + "for ever.",
     key: form(/^tombstone\/[a-z0-9][a-z0-9_-]{0,62}$/u, "`tombstone/<tenant>`"),
     value: Tombstone
+  },
+  {
+    name: "registry-content",
+    title: "Content",
+    description:
+      "What the newest records of all other keys add up to: the last record of every transaction that "
+      + "changes the registry. Who finds another sum at a start does not start, as records are gone.",
+    key: Schema.Literal(CONTENT_KEY),
+    value: StoredContent
   }
 ]
 

@@ -17,7 +17,7 @@ import { append } from "../../support/Log.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
 import { TENANT } from "./Evidence.ts"
 
-const settings = { ...checkpointSigner, windows: { dedup: 100, idempotency: 100 } }
+export const settings = { ...checkpointSigner, windows: { dedup: 100, idempotency: 100 } }
 
 /** Sequencer, projection and follower for as long as the scope is open. */
 export const running = Effect.gen(function* () {
