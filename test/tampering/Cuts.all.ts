@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { TopicKind } from "../../src/domain/records/Topics.ts"
 import { withView } from "../integration/support/Evidence.ts"
-import { asService } from "../support/Authenticated.ts"
+import { asService, markerOf } from "../support/Authenticated.ts"
 import { deleteBelow, loseTopic, readAll } from "../support/Log.ts"
 import { answersOf, EVENTS, populate, running, verifyTenant, writeMore } from "./World.ts"
 
@@ -44,11 +44,17 @@ describe("a topic whose start was removed", () => {
                 for (const topic of topics) {
                   const records = yield* readAll(topic)
                   const middle = records[Math.floor(records.length / 2)]
-                  if (middle !== undefined) yield* deleteBelow(prefix, topic, middle.offset)
+                  // All of the quarantine, with the marker of the installation.
+                  const more = topic === "quarantine" ? 1 : 0
+                  if (middle !== undefined) yield* deleteBelow(prefix, topic, middle.offset + more)
                 }
                 yield* assertWhole(EVENTS).pipe(Effect.provideContext(service))
               })
             )
+            assert.lengthOf(yield* readAll("quarantine"), 0)
+            const other = yield* Effect.flip(markerOf({ prefix, secret: "another secret" }))
+            assert.include(String(other), "the marker of the installation is gone")
+            assert.deepStrictEqual(yield* markerOf({ prefix }), yield* markerOf({ prefix }))
             yield* Effect.scoped(
               Effect.gen(function* () {
                 const service = yield* running

@@ -1,10 +1,12 @@
 /**
  * The marker of an installation: a record with a MAC on `alk.quarantine`, which is neither compacted
  * nor expires. It says with which secret, and in which form, the internal records of these topics are
- * authenticated. Written before any other record; topics with records and without it are refused.
+ * authenticated. Written before any other record; topics with records and without it are refused, unless
+ * it was deleted from the start of its topic and records of this installation prove the same.
  */
 import { Effect, Schedule, Schema } from "effect"
 import { scanAll } from "../../actors/log/PartitionScan.ts"
+import { REGISTRY } from "../../actors/log/RegistryChanges.ts"
 import {
   EARLIER_MARKER_KEY,
   MARKER_KEY,
@@ -63,17 +65,21 @@ const findMarker = Effect.fnUntraced(function* (installation: Installation, read
 
 const FIRST_LIMITS = { waitMs: 250, maxBytes: 65_536 }
 
-/** Whether a partition holds a record: ends of transactions, which processes that start leave, are none. */
+/**
+ * Whether a partition holds a record that is looked for: ends of transactions, which processes that
+ * start leave, are none.
+ */
 const holdsRecord = Effect.fnUntraced(function* (
   reader: LogReader,
   position: Position,
-  end: number
+  end: number,
+  isWanted: (record: LogRecord) => boolean = () => true
 ) {
   let { offset } = position
   while (offset < end) {
     const [fetched] = yield* reader.fetch([{ ...position, offset }], FIRST_LIMITS)
     if (fetched === undefined) continue
-    if (fetched.records.length > 0) return true
+    if (fetched.records.some(isWanted)) return true
     offset = fetched.nextOffset
   }
   return false
@@ -99,6 +105,35 @@ const filledTopics = Effect.fnUntraced(function* (
     if (yield* holdsRecord(reader, position, end)) filled.add(topicName(prefix, place.topic))
   }
   return [...filled]
+})
+
+/**
+ * Whether the marker was deleted, as who may delete records can, and records of this installation are
+ * there. A restore writes the marker last, to a topic that begins with its first record: a part of one
+ * is nothing that was deleted.
+ */
+const isProven = Effect.fnUntraced(function* (
+  { log, mac, prefix }: Installation,
+  reader: LogReader
+) {
+  const { start } = yield* log.bounds(QUARANTINE.topic, QUARANTINE.partition)
+  if (start === 0) return false
+  const places = [
+    REGISTRY,
+    ...Array.from({ length: log.partitions }, (_, partition) => ({
+      topic: "state" as const,
+      partition
+    }))
+  ]
+  for (const place of places) {
+    const { end, start } = yield* log.bounds(place.topic, place.partition)
+    const topic = topicName(prefix, place.topic)
+    const { partition } = place
+    const isGenuine = ({ headers, key, offset, value }: LogRecord) =>
+      mac.refusal({ topic, partition, offset, key, value, headers }) === undefined
+    if (yield* holdsRecord(reader, { ...place, offset: start }, end, isGenuine)) return true
+  }
+  return false
 })
 
 const refusalOf = (
@@ -140,10 +175,16 @@ export const checkInstallation = Effect.fn("Installation.check")(function* (
     // A commit may be acknowledged before readers see it: only now is it sure that there is none.
     const { marker, ...others } = yield* findMarker(installation, reader)
     if (marker !== undefined) return marker
-    const message =
-      refusalOf(prefix, others, [])
-      ?? refusalOf(prefix, others, yield* filledTopics(installation, reader))
+    const isDeleted = yield* isProven(installation, reader)
+    const filled = isDeleted ? [] : yield* filledTopics(installation, reader)
+    const message = refusalOf(prefix, others, filled)
     if (message !== undefined) return yield* new InstallationRefused({ message })
+    if (isDeleted) {
+      yield* Effect.logWarning(
+        `the marker of the installation was deleted from ${topicName(prefix, QUARANTINE.topic)}; other `
+          + "records prove the same, and it is written again"
+      )
+    }
     const made: Marker = { format: 2, created_at: currentTime() }
     const value = JSON.stringify(made)
     const headers = { [MAC_HEADER]: macOf(installation, value) }
