@@ -8,8 +8,8 @@ exec 3<&0 </dev/null
 
 "$@" 3<&- >&2 &
 broker=$!
-echo "$broker"
 trap 'passed_on=yes; kill -TERM "$broker"' HUP INT TERM
+echo "$broker"
 
 {
   while read -r _ <&3; do :; done
