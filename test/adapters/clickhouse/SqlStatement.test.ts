@@ -1,6 +1,8 @@
 /** What of a client's SQL is run, in which words, and why the rest is not. */
 import { assert, describe, it } from "@effect/vitest"
+import { hasRule } from "../../../src/adapters/clickhouse/sql/SqlSizeRules.ts"
 import { readStatement } from "../../../src/adapters/clickhouse/sql/SqlStatement.ts"
+import { allowedFunctions } from "../../../src/domain/sql/SqlFunctions.ts"
 import { sqlTableNames } from "../../../src/domain/sql/SqlTables.ts"
 import { SqlRefused } from "../../../src/ports/SqlStore.ts"
 import { honestStatements } from "./support/HonestStatements.ts"
@@ -164,6 +166,13 @@ describe("a statement of a client", () => {
     for (const sql of honestStatements) assert.isNotEmpty(written(sql), sql)
     assert.isAbove(hostileStatements.length, 1_000)
     for (const sql of hostileStatements) assert.isAbove(refusalOf(sql).length, 20, sql)
+  })
+
+  it("calls functions alone of which it is known how large what they make can get", () => {
+    assert.deepStrictEqual(
+      allowedFunctions.filter((name) => !hasRule(name.toLowerCase())),
+      []
+    )
   })
 
   it("is read in a time that grows with its length alone", () => {

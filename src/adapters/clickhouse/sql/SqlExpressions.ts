@@ -6,7 +6,7 @@
 import { isAllowedFunction, takesFunction } from "../../../domain/sql/SqlFunctions.ts"
 import { typeArgument, zoneArgument } from "../../../domain/sql/SqlTimeZones.ts"
 import { SqlReader } from "./SqlReader.ts"
-import { lambda, largest, SqlSizes, sum } from "./SqlSizes.ts"
+import { interval, lambda, largest, SqlSizes, sum } from "./SqlSizes.ts"
 import { contentOf, literalOf, type Token, writtenName } from "./SqlTokens.ts"
 import { typeOf, zoneProblem } from "./SqlTypes.ts"
 
@@ -309,31 +309,49 @@ export abstract class SqlExpressions extends SqlReader {
     if (this.take("NOT")) return call("not", this.deeper(() => this.#operation(NOT)).sql)
     if (this.isSign("-") && this.word(1) === "INF") {
       this.next()
-      this.next()
+      this.sizes.number(this.next().text)
       return this.#parts({ sql: "-inf", is: "literal" })
     }
     if (this.peek(1).kind === "number") {
-      if (this.takeSign("-")) return this.#parts({ sql: `-${this.#number()}`, is: "literal" })
+      if (this.isSign("-")) {
+        const sign = this.next()
+        const sql = `-${this.#number()}`
+        this.sizes.apply("negate", 1, sign)
+        return this.#parts({ sql, is: "literal" })
+      }
       if (this.takeSign("+")) return this.#parts(other(this.#number()))
     }
     if (this.takeSign("+")) return this.deeper(() => this.#operand())
-    if (this.takeSign("-")) return call("negate", this.deeper(() => this.#operand()).sql)
-    return this.#parts(this.#simple())
+    const sign = this.peek()
+    if (this.takeSign("-")) {
+      const { sql } = this.deeper(() => this.#operand())
+      this.sizes.apply("negate", 1, sign)
+      return call("negate", sql)
+    }
+    return this.#parts(this.sizes.of(largest, () => this.#simple()))
   }
 
   /** What is taken of an operand: an element, a member, another type. */
   #parts(whole: Expression): Expression {
     let read = whole
     for (;;) {
+      const token = this.peek()
       if (this.takeSign("[")) {
         read = call("arrayElement", read.sql, this.expression().sql)
         this.expectSign("]")
+        this.sizes.apply("arrayelement", 2, token)
       } else if (this.takeSign("::")) {
-        const type = typeOf(this)
+        const type = this.#type()
+        this.sizes.apply("cast", 2, token)
         const isLiteral = read.is === "literal" || read.is === "text"
         read = other(isLiteral ? `(${read.sql}::${type})` : `CAST(${read.sql} AS ${type})`)
       } else if (this.takeSign(".")) {
-        read = call("tupleElement", read.sql, this.#member())
+        read = call(
+          "tupleElement",
+          read.sql,
+          this.sizes.of(largest, () => this.#member())
+        )
+        this.sizes.apply("tupleelement", 2, token)
       } else return read
       this.count()
     }
@@ -343,6 +361,13 @@ export abstract class SqlExpressions extends SqlReader {
     if (this.peek().kind === "number") return this.next().text
     if (this.isSign("(")) return this.inBrackets(() => this.expression().sql)
     return literalOf(this.name("the name or number of a member"))
+  }
+
+  /** A type, which is a part like a text that names it. */
+  #type(): string {
+    const type = typeOf(this)
+    this.sizes.text(literalOf(type).slice(1, -1))
+    return type
   }
 
   #number(): string {
@@ -378,13 +403,13 @@ export abstract class SqlExpressions extends SqlReader {
   #worded(word: string, written: string): Expression {
     const follows = this.peek(1)
     if (Object.hasOwn(LITERALS, word)) {
-      this.next()
+      this.sizes.number(this.next().text)
       return { sql: LITERALS[word]!, is: "literal" }
     }
     if (word === "CASE") return this.#case()
     if (word === "INTERVAL" && this.#isAmount()) {
       this.next()
-      return this.#interval()
+      return this.sizes.of(interval, () => this.#interval())
     }
     if (follows.kind === "text" && (word === "DATE" || word === "TIMESTAMP")) {
       this.next()
@@ -465,7 +490,7 @@ export abstract class SqlExpressions extends SqlReader {
   #interval(): Expression {
     const token = this.peek()
     if (token.kind === "text") {
-      this.next()
+      this.#text()
       if (/^-?\d+$/.test(token.text)) return call(`toInterval${this.#unit()}`, `'${token.text}'`)
       const parts = [...token.text.matchAll(/(-?\d+) ([A-Za-z]+)(?: |$)/gy)].map(
         ([, number, word]) => {
@@ -521,7 +546,7 @@ export abstract class SqlExpressions extends SqlReader {
   #cast(): Expression {
     return this.inBrackets(() => {
       const value = this.expression().sql
-      if (this.take("AS")) return other(`CAST(${value} AS ${typeOf(this)})`)
+      if (this.take("AS")) return other(`CAST(${value} AS ${this.#type()})`)
       this.expectSign(",")
       const token = this.peek()
       return call("CAST", value, this.#typeText(this.expression(), token))
@@ -621,7 +646,10 @@ export abstract class SqlExpressions extends SqlReader {
   /** `f(x)` and `f(0.5)(x)`, with FILTER, NULLS and OVER after them. */
   #plainCall(written: string): Expression {
     const parts = [written, this.#arguments(written)]
-    if (this.isSign("(")) parts.push(this.#arguments(written))
+    if (this.isSign("(")) {
+      this.sizes.given()
+      parts.push(this.#arguments(written))
+    }
     if (this.take("FILTER")) {
       const condition = this.inBrackets(() => {
         this.expect("WHERE")

@@ -4,90 +4,58 @@
  * what makes texts and lists longer is bounded here, and so is what is searched for, where a search
  * takes time by the product of two lengths.
  */
-import { sqlTables } from "../../../domain/sql/SqlTables.ts"
+
+import { takesFunction } from "../../../domain/sql/SqlFunctions.ts"
+import {
+  type Count,
+  type Definition,
+  EVERYTHING,
+  isColumn,
+  type Names,
+  type Size,
+  type Sized,
+  solved,
+  UNNAMED,
+  valuesOf
+} from "./SqlNames.ts"
 import { patternProblem } from "./SqlPattern.ts"
-import { SqlProblem, type Token } from "./SqlTokens.ts"
+import { made } from "./SqlSizeRules.ts"
+import { contentOf, SqlProblem, type Token } from "./SqlTokens.ts"
+import {
+  anything,
+  elementOf,
+  isList,
+  isSame,
+  list,
+  listed,
+  memberOf,
+  nothing,
+  number,
+  oneOf,
+  text,
+  UNKNOWN,
+  unknown,
+  type Value
+} from "./SqlValues.ts"
 
 /** Characters and elements of all that the calls of a statement make, with `COLUMN` for a column. */
 const SIZES_MAX = 1_000_000
 /** What a value of a column counts. It is bounded by what is stored, and blocks of rows by its size. */
 const COLUMN = 10
-/** More than any bound, for a value of which nothing is known. */
-const UNKNOWN = 1e9
-/** Above all that is compared. */
-const SIZE_LIMIT = 1e15
-/** Columns of a table, for `*`. */
-const COLUMNS = 20
 /** Characters of what is searched for. */
 const NEEDLE_MAX = 1_000
 /** Sizes, and names in them, that are computed to check a statement: the time that it takes. */
 const COMPUTED_MAX = 80_000
-
-const COLUMN_NAMES = new Set(Object.values(sqlTables).flatMap((columns) => Object.keys(columns)))
-/** The names of `*`, and of columns that have no other name than their expression. */
-const EVERYTHING = "*"
-const UNNAMED = ""
-const ANY_COLUMN = "metadata"
-
-/** What a name stands for, in characters or elements. */
-type SizeOf = (name: string) => number
-type Size = (names: Names) => number
-
-/** What names stand for in one place. Each size is computed once with them, and counted. */
-class Names {
-  readonly #of: SizeOf
-  readonly #count: () => void
-  readonly #sizes = new Map<Size, number>()
-  readonly #inside = new Map<unknown, Names>()
-
-  constructor(of: SizeOf, count: () => void) {
-    this.#of = of
-    this.#count = count
-  }
-
-  of(name: string): number {
-    this.#count()
-    return this.#of(name)
-  }
-
-  size(size: Size): number {
-    this.#count()
-    const known = this.#sizes.get(size)
-    if (known !== undefined) return known
-    const value = Math.min(SIZE_LIMIT, size(this))
-    this.#sizes.set(size, value)
-    return value
-  }
-
-  /** Where some names stand for another size. */
-  with(some: ReadonlyArray<string>, size: number): Names {
-    const other = new Set(some)
-    return this.#within(`${size} ${some.join()}`, (name) =>
-      other.has(name) ? size : this.of(name)
-    )
-  }
-
-  /** Where names are called otherwise. */
-  renamed(keys: ReadonlyMap<string, string>): Names {
-    return this.#within(keys, (name) => this.of(keys.get(name) ?? name))
-  }
-
-  #within(key: unknown, of: SizeOf): Names {
-    const names = this.#inside.get(key) ?? new Names(of, this.#count)
-    this.#inside.set(key, names)
-    return names
-  }
-}
-
-interface Sized {
-  readonly size: Size
-}
+/** Steps of `arrayFold` that are computed; what it makes has to be as large as before after these. */
+const STEPS_MAX = 100
 
 /** What was read, for what is around it. */
 interface Part {
   readonly size: Size
   /** Of a number: what it is at most. */
-  readonly most?: Size
+  readonly most?: Count
+  /** Of such a number, whether it is never below zero, or never further below it than above. */
+  readonly below?: "nothing" | "most"
   /** Of a literal, as it is written for ClickHouse. */
   readonly text?: string
   /** Of names, or of names in brackets. */
@@ -95,7 +63,9 @@ interface Part {
   /** Of a lambda: what it calls its arguments. */
   readonly parameters?: ReadonlyArray<string>
   /** Of a lambda: all that the calls in it make, for one element. */
-  readonly calls?: Size
+  readonly calls?: Count
+  /** What stands in the first brackets of an aggregate function that has two of them. */
+  readonly given?: ReadonlyArray<Part>
 }
 
 type Whole<A> = (parts: ReadonlyArray<Part>, read: A) => Part
@@ -109,87 +79,49 @@ interface Begin {
 }
 
 const fixed =
-  (size: number): Size =>
+  (value: Value): Size =>
   () =>
-    size
-const nothing = fixed(0)
-const total =
-  (parts: ReadonlyArray<Sized>): Size =>
-  (names) =>
-    parts.reduce((sum, { size }) => sum + names.size(size), 0)
-const sizeOf = (part: Part | undefined): Size => part?.size ?? nothing
+    value
+const largestOf = (values: ReadonlyArray<Value>): number =>
+  values.reduce((most, { size }) => Math.max(most, size), 0)
 
-/** Of parts of which one is taken, or which are computed with. */
+/** Of parts of which one is taken. */
 export const largest = (parts: ReadonlyArray<Part>): Part =>
-  parts.length === 1
-    ? parts[0]!
-    : { size: (names) => parts.reduce((most, { size }) => Math.max(most, names.size(size)), 0) }
+  parts.length === 1 ? parts[0]! : { size: (names) => oneOf(valuesOf(parts, names)) }
 
 /** Of what gives no value to what is around it. */
-export const none = (): Part => ({ size: nothing })
+export const none = (): Part => ({ size: fixed(nothing) })
 
-/** Of parts that are put together. */
+/** Of INTERVAL: a list, as several are a tuple, and so is what they are added up to. */
+export const interval = (parts: ReadonlyArray<Part>): Part => ({
+  size: (names) => {
+    const { printed } = oneOf(
+      valuesOf(
+        parts.filter(({ text }) => text !== undefined),
+        names
+      )
+    )
+    return list(1 + Math.floor(printed / 4), number())
+  }
+})
+
+/** Of a subquery: what is in it, or a tuple of that. */
 export const sum = (parts: ReadonlyArray<Part>): Part => ({
-  size: total(parts),
+  size: (names) => {
+    const values = valuesOf(parts, names).filter((one) => one.printed > 0 || isList(one))
+    return values.length === 1 ? values[0]! : oneOf([listed(values), ...values])
+  },
   names: parts.flatMap(({ names = [] }) => names)
 })
 
 /** `x -> …`: the names, and what it makes of them. */
 export const lambda = (parts: ReadonlyArray<Part>): Part => ({
-  size: sizeOf(parts.at(-1)),
+  size: parts.at(-1)?.size ?? fixed(nothing),
   parameters: parts.slice(0, -1).flatMap(({ names = [] }) => names)
 })
 
-const times =
-  (a: Size, b: Size): Size =>
-  (names) =>
-    names.size(a) * Math.max(1, names.size(b))
-
-/** What grows by a count, which is the argument at `at`. */
-const COUNTS: Readonly<Record<string, number>> = {
-  repeat: 1,
-  space: 0,
-  leftpad: 1,
-  rightpad: 1,
-  lpad: 1,
-  rpad: 1,
-  leftpadutf8: 1,
-  rightpadutf8: 1,
-  tofixedstring: 1,
-  arrayresize: 1,
-  ngrams: 1
-}
-/** What takes at most so many, where the argument at `at` is known. */
-const CUTS: Readonly<Record<string, number>> = {
-  left: 1,
-  leftutf8: 1,
-  right: 1,
-  rightutf8: 1,
-  substring: 2,
-  substr: 2,
-  mid: 2,
-  substringutf8: 2,
-  arrayslice: 2
-}
-/** Characters that become of one. */
-const EXPANSIONS: Readonly<Record<string, number>> = {
-  bin: 8,
-  tojsonstring: 6,
-  encodeurlcomponent: 3,
-  hex: 2,
-  base64encode: 2,
-  regexpquotemeta: 2,
-  formatdatetime: 10,
-  formatdatetimeinjodasyntax: 10
-}
-/** What makes lists of texts: in the text of a list a quote is two characters. */
-const LISTS =
-  /^(array|array(resize|push\w*)|tuple|map|range|split\w*|\w*tokens|ngrams|extract(all|groups)\w*|group\w+|topk\w*)$/
-/** What holds all of its arguments; others hold no more than one of them. */
-const SUMS =
-  /^(concat\w*|char|append\w*|array|array(concat|push\w*|zip|union)|tuple\w*|map|map(add|update|fromarrays)|group_?concat)$/
-/** Each of the first argument may become the last one, or the other way round. */
-const PRODUCTS = /^(replace(all|one|regexpall|regexpone)?|arraystringconcat|format)$/
+/** Functions of which an argument is a type. */
+const TYPED = /^(accurate)?cast(ornull|ordefault)?$|^jsonextract(keysandvalues)?$/
 /** Time by the product of the lengths of their first two arguments. */
 const SEARCHES =
   /^(position\w*|locate|multisearch\w*|countsubstrings\w*|hassubsequence\w*|splitbystring|substringindex\w*|replace(all|one)?|(not)?i?like|has(all|any|substr)|extracturlparameter|ngramsearch|ngramdistance)$/
@@ -214,47 +146,72 @@ const OF_ALL_MATCHES = /all|count|split/
 const ruleAt = (rules: Readonly<Record<string, number>>, name: string): number | undefined =>
   Object.hasOwn(rules, name) ? rules[name] : undefined
 
-/** What is made of each element of lists: of it, and, as often as there are some, of the rest. */
-const ofEach =
-  (size: Size, elements: ReadonlyArray<string>, lists: Size): Size =>
-  (names) => {
-    const count = names.size(lists)
-    return names.with(elements, count).size(size) + count * names.with(elements, 0).size(size)
-  }
+/** What each element of lists is, and how many there are. */
+const elementsOf = (lists: ReadonlyArray<Value>): readonly [count: number, each: Value] => [
+  lists.reduce((most, { count }) => Math.max(most, count), 0),
+  oneOf(lists.map(elementOf))
+]
 
-/** `arrayFold`: what one step adds, as often as there are elements; nothing may grow by itself. */
-const folded = (made: Part, lists: Size, begin: Size): Size => {
+/** `arrayFold`: what there is behind all steps. */
+const folded = (names: Names, made: Part, lists: ReadonlyArray<Value>, begin: Value): Value => {
   const [state = "", ...elements] = made.parameters ?? []
-  return (names) => {
-    const count = names.size(lists)
-    const first = names.size(begin)
-    const step = (from: number) => names.with([state], from).with(elements, count).size(made.size)
-    const grows = step(NEEDLE_MAX + count) - step(0) > NEEDLE_MAX + count
-    return grows ? UNKNOWN : first + (1 + count) * (1 + step(0))
+  const [count, each] = elementsOf(lists)
+  const inside = names.with(elements, each)
+  let value = begin
+  for (let step = 0; step < Math.min(count, STEPS_MAX); step++) {
+    const next = oneOf([value, inside.with([state], value).get(made.size)])
+    if (isSame(next, value)) return value
+    value = next
+  }
+  return count > STEPS_MAX ? unknown : value
+}
+
+/** What a lambda makes of one element of lists; what the calls in it make of all of them. */
+const applied = (name: string, made: Part, others: ReadonlyArray<Part>) => {
+  const { calls = () => 0, parameters = [], size } = made
+  const [state = "", ...elements] = parameters
+  const isFold = name === "arrayfold"
+  const lists = isFold ? others.slice(0, -1) : others
+  const whole: Size = (names) => {
+    const values = valuesOf(lists, names)
+    if (isFold) return folded(names, made, values, names.get(others.at(-1)!.size))
+    return names.with(parameters, elementsOf(values)[1]).get(size)
+  }
+  const inside = (names: Names, each: Value): Names =>
+    isFold
+      ? names.with(elements, each).with([state], names.get(whole))
+      : names.with(parameters, each)
+  return {
+    size: whole,
+    calls: (names: Names) => {
+      const [count, each] = elementsOf(valuesOf(lists, names))
+      return count * inside(names, each).get(calls)
+    }
   }
 }
 
-/** What a lambda makes of lists, or what the calls in it make then. */
-const applied = (name: string, made: Part, others: ReadonlyArray<Part>) => {
-  const { calls = nothing, parameters = [], size } = made
-  if (name !== "arrayfold") {
-    const lists = total(others)
-    return { size: ofEach(size, parameters, lists), calls: ofEach(calls, parameters, lists) }
-  }
-  const [state = "", ...elements] = parameters
-  const lists = total(others.slice(0, -1))
-  const whole = folded(made, lists, sizeOf(others.at(-1)))
-  const each = ofEach(calls, elements, lists)
-  return { size: whole, calls: (names: Names) => names.with([state], names.size(whole)).size(each) }
-}
+const totalOf = (all: ReadonlyArray<{ readonly count: Count }>, names: Names): number =>
+  all.reduce((sum, { count }) => sum + names.get(count), 0)
+
+/** Of `least`, whose arguments are all known. */
+const leastBelow = (parts: ReadonlyArray<Part>): Pick<Part, "below"> =>
+  parts.every(({ below }) => below === "nothing") ? { below: "nothing" } : {}
 
 export class SqlSizes {
   #parts: Array<Part> = []
   #lambdas = 0
   #computed = 0
-  readonly #names: Array<Sized & { readonly name: string; readonly text?: string | undefined }> = []
-  readonly #calls: Array<Sized & { readonly token: Token }> = []
-  readonly #searches: Array<Sized & { readonly token: Token }> = []
+  /** Bytes of the types that it names. */
+  #types = 0
+  /** How often tables of WITH are named, and how many sets of rows are put one behind the other. */
+  #tables = 0
+  #unions = 1
+  #isCollecting = false
+  readonly #names: Array<Definition> = []
+  readonly #calls: Array<{ readonly count: Count; readonly token: Token }> = []
+  readonly #searches: Array<{ readonly count: Count; readonly token: Token }> = []
+  /** Lists of which each element becomes a row. */
+  readonly #rows: Array<Sized> = []
   readonly #patterns: Array<{
     readonly pattern: Part | undefined
     readonly ofAll: boolean
@@ -263,7 +220,7 @@ export class SqlSizes {
 
   /** A name that stands for what the statement alone doesn't say. */
   defineColumn(name: string): void {
-    this.define(name, { size: (names) => names.of(ANY_COLUMN) })
+    this.define(name, { size: ({ column }) => anything(column) })
   }
 
   /** What is read until `end` counts as one part. */
@@ -297,21 +254,37 @@ export class SqlSizes {
     return parts.length === 1 ? parts[0]! : this.call("tuple", parts, token)
   }
 
-  text(text: string): void {
-    this.#parts.push({ size: fixed(text.length), text })
+  text(content: string): void {
+    this.#parts.push({ size: fixed(text(Buffer.byteLength(content))), text: content })
   }
 
   /** A number, or a text in digits as `x'4a'`. */
-  number(text: string): void {
-    const value = Number(text.replaceAll("_", ""))
-    const most = fixed(Number.isNaN(value) ? UNKNOWN : Math.abs(value))
-    this.#parts.push(text.includes("'") ? { size: fixed(text.length) } : { size: fixed(1), most })
+  number(digits: string): void {
+    if (digits.includes("'")) {
+      this.#parts.push({ size: fixed(text(digits.length)) })
+      return
+    }
+    const value = Number(digits.replaceAll("_", ""))
+    const most = Number.isNaN(value) ? UNKNOWN : Math.abs(value)
+    const size = fixed(number(/^\d+$/.test(digits) ? digits.length + 1 : undefined))
+    this.#parts.push({ size, most: () => most, below: "nothing" })
   }
 
   /** A name, or several with dots between them. */
   name(names: ReadonlyArray<string>): void {
-    const size: Size = (known) => names.reduce((most, name) => Math.max(most, known.of(name)), 0)
+    const size: Size =
+      names.length === 1
+        ? (known) => known.of(names[0]!)
+        : (known) => {
+            const defined = names.filter((name) => this.#isDefined(name))
+            const all = (defined.length === 0 ? names : defined).map((name) => known.of(name))
+            return oneOf(all.map(memberOf))
+          }
     this.#parts.push({ size, names })
+  }
+
+  #isDefined(name: string): boolean {
+    return isColumn(name) || this.#names.some((one) => one.name === name)
   }
 
   star(): void {
@@ -323,44 +296,102 @@ export class SqlSizes {
     if (part !== undefined) this.#names.push({ name, size: part.size, text: part.text })
   }
 
+  /** What was read are the first of two brackets of an aggregate function. */
+  given(): void {
+    this.#parts = [{ size: fixed(nothing), given: this.#parts }]
+  }
+
+  /** Each element of what was read last becomes a row. */
+  rows(): void {
+    const part = this.#parts.at(-1)
+    if (part !== undefined) this.#rows.push(part)
+  }
+
+  /** Other rows stand behind those of a SELECT, so often. */
+  union(times = 1): void {
+    this.#unions += times
+  }
+
+  /** Parts that were read of which each makes rows. */
+  rowMakers(): number {
+    return this.#rows.length + this.#unions + this.#tables
+  }
+
+  /** A table of WITH that makes rows is named, which stands for so many tables. */
+  table(tables: number): void {
+    this.#tables += tables
+  }
+
   /** A call of a function, whose name is in small letters. */
-  call(name: string, parts: ReadonlyArray<Part>, token: Token): Part {
+  call(name: string, read: ReadonlyArray<Part>, token: Token): Part {
+    const parts = takesFunction(name) ? this.#withLambda(read, token) : read
     const made = this.#called(name, parts, token)
-    const called = LISTS.test(name) ? { ...made, size: times(made.size, fixed(2)) } : made
-    // What a length is taken of is made all the same.
-    this.#calls.push({ size: name.startsWith("length") ? total(parts) : called.size, token })
+    this.#counted(made, parts, 0, token)
     for (const part of parts.filter(({ calls }) => calls !== undefined)) {
       const others = parts.filter((one) => one !== part)
-      this.#calls.push({ size: applied(name, part, others).calls, token })
+      this.#calls.push({ count: applied(name, part, others).calls, token })
     }
     if (SEARCHES.test(name)) this.#search(name, parts, token)
     const at = ruleAt(PATTERNS, name)
     if (at !== undefined && parts.length > 1)
       this.#patterns.push({ pattern: parts[at], ofAll: OF_ALL_MATCHES.test(name), token })
-    return called
+    return made
+  }
+
+  /** The name of a function in the place of a lambda is one that calls it. */
+  #withLambda(parts: ReadonlyArray<Part>, token: Token): ReadonlyArray<Part> {
+    const [first, ...others] = parts
+    const called = first?.names?.[0]?.toLowerCase()
+    if (called === undefined || first?.parameters !== undefined || others.length === 0) return parts
+    this.#lambdas += 1
+    const parameters = others.map((_, at) => `argument ${at} of lambda ${this.#lambdas}`)
+    const values = parameters.map((name) => ({ size: (names: Names) => names.of(name) }))
+    const { size } = this.#called(called, values, token)
+    return [
+      { size, parameters, calls: (names) => largestOf(valuesOf([...values, { size }], names)) },
+      ...others
+    ]
   }
 
   /** An operator, by the function that it stands for, behind its operands. */
   operation(name: string, token: Token): void {
-    const word = name.toLowerCase()
-    if (word === "concat") this.#parts = [this.call(word, this.#parts, token)]
-    else if (SEARCHES.test(word) || Object.hasOwn(PATTERNS, word))
-      this.call(word, [largest(this.#parts.slice(0, -1)), this.#parts.at(-1)!], token)
+    const word = name.replace(" ", "").toLowerCase()
+    if (word === "concat" || SEARCHES.test(word) || Object.hasOwn(PATTERNS, word))
+      this.#parts = [this.call(word, this.#parts, token)]
+    else this.apply(word, this.#parts.length, token)
+  }
+
+  /** What stands for a function of what was read last. */
+  apply(name: string, count: number, token: Token): void {
+    const parts = this.#parts.splice(-count, count)
+    const made = this.#called(name, parts, token)
+    this.#counted(made, /in$/.test(name) ? parts.slice(0, 1) : parts, COLUMN, token)
+    this.#parts.push(made)
+  }
+
+  /** What it makes is counted, or what it is made of, but for sizes up to `free`. */
+  #counted({ size }: Part, parts: ReadonlyArray<Part>, free: number, token: Token): void {
+    const count: Count = (names) => {
+      const most = Math.max(names.get(size).size, largestOf(valuesOf(parts, names)))
+      return most > free ? most : 0
+    }
+    this.#calls.push({ count, token })
   }
 
   #search(name: string, parts: ReadonlyArray<Part>, token: Token): void {
     const [first, second] = parts
+    if (first === undefined || second === undefined) return
     const isPattern = name.endsWith("like")
-    const size: Size = isPattern
-      ? sizeOf(second)
-      : (names) => Math.min(names.size(sizeOf(first)), names.size(sizeOf(second)))
-    if (second === undefined) return
-    this.#searches.push({ size, token })
+    const count: Count = (names) => {
+      const needle = names.get(second.size).size
+      return isPattern ? needle : Math.min(names.get(first.size).size, needle)
+    }
+    this.#searches.push({ count, token })
     // Another one in each row may be looked for at each place of a text.
-    const both = [first, second].flatMap((part) => part ?? [])
+    const both = [first, second]
     const isLiteral = both.some(({ text = "" }) => text !== "" && text.length <= NEEDLE_MAX)
-    const { size: searched } = largest(both)
-    if (!isLiteral) this.#calls.push({ size: (names) => NEEDLE_MAX * names.size(searched), token })
+    if (!isLiteral)
+      this.#calls.push({ count: (names) => NEEDLE_MAX * largestOf(valuesOf(both, names)), token })
   }
 
   /** A lambda, of whose arguments nothing else has the names, and neither has what is in it. */
@@ -369,160 +400,85 @@ export class SqlSizes {
     const keyOf = (name: string): string => `${name} of lambda ${this.#lambdas}`
     const keys = new Map(parameters.map((name) => [name, keyOf(name)]))
     const closed =
-      (inner: Size): Size =>
-      (names) =>
-        names.renamed(keys).size(inner)
-    const close = <A extends Sized>(all: Array<A>, begin: number) => {
-      for (const [at, one] of all.slice(begin).entries())
-        all[begin + at] = { ...one, size: closed(one.size) }
-    }
-    close(this.#names, from.names)
-    close(this.#searches, from.searches)
-    const calls = closed(total(this.#calls.splice(from.calls)))
+      <A>(inner: (names: Names) => A) =>
+      (names: Names): A =>
+        names.renamed(keys).get(inner)
+    for (const [at, one] of this.#names.slice(from.names).entries())
+      this.#names[from.names + at] = { ...one, size: closed(one.size) }
+    for (const [at, one] of this.#searches.slice(from.searches).entries())
+      this.#searches[from.searches + at] = { ...one, count: closed(one.count) }
+    const inside = this.#calls.splice(from.calls)
+    const calls = closed((names) => totalOf(inside, names))
     return { size: closed(size), calls, parameters: [...keys.values()] }
   }
 
   #called(name: string, parts: ReadonlyArray<Part>, token: Token): Part {
-    if (name === "least") {
-      const known = parts.flatMap(({ most }) => (most === undefined ? [] : [most]))
-      const most: Size = (names) =>
-        known.reduce((most, one) => Math.min(most, names.size(one)), UNKNOWN)
-      return { ...largest(parts), ...(known.length === 0 ? {} : { most }) }
+    if (TYPED.test(name))
+      this.#types += parts.reduce((sum, { text = "" }) => sum + Buffer.byteLength(text), 0)
+    if (name === "arrayjoin") this.#rows.push(...parts)
+    this.#isCollecting ||= /group|sum_?map|m(in|ax)map|map$/.test(name)
+    const lambda = parts.find(({ parameters }) => parameters !== undefined)
+    const given = parts.flatMap((one) => one.given ?? [])
+    const plain = parts.filter((one) => one !== lambda && one.given === undefined)
+    const [first] = plain
+    const whole = lambda && applied(name, lambda, plain).size
+    for (const parameter of lambda?.parameters ?? [])
+      this.define(parameter, { size: (names) => elementsOf(valuesOf(plain, names))[1] })
+    const howMany = (from: ReadonlyArray<Part>, names: Names) => (at: number) =>
+      this.#howMany(name, from, at, names, token)
+    const size: Size = (names) => {
+      if (name === "arrayfold" && whole !== undefined) return names.get(whole)
+      const one = whole === undefined ? {} : { made: names.get(whole) }
+      return made({
+        ...one,
+        name,
+        values: valuesOf(plain, names),
+        given: valuesOf(given, names),
+        literal: (at) => contentOf(plain[at]?.text ?? "\\"),
+        howMany: howMany(plain, names),
+        howManyGiven: howMany(given, names),
+        cut: (at) => (plain[at]?.below === "nothing" ? plain[at].most?.(names) : undefined),
+        rows: Math.max(names.column, names.rows),
+        types: this.#types
+      })
     }
-    if (name.startsWith("length")) return { size: fixed(1), most: total(parts) }
-    if (name === "range") {
-      const counts = parts.map((part) => this.#howMany(part, token))
-      return { size: (names) => counts.reduce((count, one) => count + names.size(one), 0) }
-    }
-    const counted = ruleAt(COUNTS, name)
-    if (counted !== undefined && counted < parts.length) {
-      const others = parts.filter((_, at) => at !== counted)
+    const called: Part = { size }
+    if (name === "tuple") return { size, names: parts.flatMap(({ names = [] }) => names) }
+    if (name.startsWith("length"))
       return {
-        size: times(
-          largest([{ size: fixed(1) }, sum(others)]).size,
-          this.#howMany(parts[counted]!, token)
-        )
+        size,
+        most: (names) => largestOf(valuesOf(parts, names)),
+        below: "nothing"
       }
-    }
-    const [first, ...rest] = parts
-    const cut = ruleAt(CUTS, name)
-    const most = cut === undefined ? undefined : parts[cut]?.most
-    if (first !== undefined && most !== undefined)
-      return { size: (names) => Math.min(names.size(first.size), names.size(most)) }
-    if (first?.parameters !== undefined) {
-      const lists = total(rest)
-      for (const parameter of first.parameters) this.define(parameter, { size: lists })
-      return { size: applied(name, first, rest).size }
-    }
-    if (PRODUCTS.test(name) && first !== undefined) {
-      const last = name === "format" ? rest : rest.slice(-1)
-      return { size: times(sizeOf(first), total(last)) }
-    }
-    if (name === "tuple") return sum(parts)
-    const whole = SUMS.test(name) ? total(parts) : largest(parts).size
-    return { size: times(whole, fixed(ruleAt(EXPANSIONS, name) ?? 1)) }
+    if (name === "negate" && first?.most !== undefined)
+      return { size, most: first.most, below: "most" }
+    if (name !== "least") return called
+    const known = parts.flatMap(({ most }) => (most === undefined ? [] : [most]))
+    if (known.length === 0) return called
+    const most: Count = (names) => Math.min(...known.map((one) => one(names)))
+    return { size, most, ...(known.length === parts.length ? leastBelow(parts) : {}) }
   }
 
-  #howMany({ most }: Part, { at, text }: Token): Size {
-    if (most !== undefined) return most
+  #howMany(
+    name: string,
+    parts: ReadonlyArray<Part>,
+    at: number,
+    names: Names,
+    { at: place, text }: Token
+  ): number {
+    const { below, most } = parts[at] ?? {}
+    // Below zero there is nothing, but where it says from where on, or from which end.
+    const isFromZero = name !== "arrayresize" && (name !== "range" || parts.length === 1)
+    if (most !== undefined && (isFromZero || below !== undefined)) return most(names)
     throw new SqlProblem(
       `how many ${text} makes has to be a number, length(x), or least(x, 100)`,
-      at
+      place
     )
   }
 
-  /**
-   * What names stand for at most, wherever in the statement they do. In what defines a name the name
-   * itself is another thing: a column, or what defines it elsewhere.
-   */
-  #solved(column: number): Names {
-    const firstOf = (name: string): number => (COLUMN_NAMES.has(name) ? column : 0)
-    const named = Map.groupBy(this.#names, ({ name }) => name)
-    const known = new Map([...named.keys()].map((name) => [name, firstOf(name)]))
-    let all = [...known.values()].reduce((sum, one) => sum + one, COLUMNS * column)
-    const of: SizeOf = (name) =>
-      name === EVERYTHING
-        ? all
-        : (known.get(name)
-          ?? (/\W/.test(name) ? Math.max(column, known.get(UNNAMED) ?? 0) : column))
-    const uses = this.#usesOf(named)
-    const open = new Set(named.keys())
-    const users = new Map<string, Array<string>>()
-    for (const [name, used] of uses)
-      for (const other of used) {
-        const all = users.get(other) ?? []
-        all.push(name)
-        users.set(other, all)
-      }
-    // No name is made of another one over more steps than there are definitions.
-    const rounds = this.#names.length
-    for (let round = 0; open.size > 0 && round < rounds; round++) {
-      for (const [name] of uses) {
-        if (!open.delete(name)) continue
-        const parts = named.get(name)!
-        const before = of(name)
-        let own = firstOf(name)
-        for (const _ of parts) {
-          const from = own
-          const around = this.#where((other) =>
-            other === name ? from : other === EVERYTHING ? all - before + from : of(other)
-          )
-          own = parts.reduce((most, { size }) => Math.max(most, around.size(size)), from)
-          if (own === from) break
-        }
-        if (own <= before) continue
-        known.set(name, own)
-        all += own - before
-        for (const other of [...(users.get(name) ?? []), ...(users.get(EVERYTHING) ?? [])]) {
-          this.#count()
-          if (other !== name) open.add(other)
-        }
-      }
-    }
-    return this.#where(of)
-  }
-
-  /**
-   * What each name is made of. Names stand behind those that they are made of, but for rings, so that
-   * few rounds are needed.
-   */
-  #usesOf(
-    named: ReadonlyMap<string, ReadonlyArray<Sized>>
-  ): ReadonlyMap<string, ReadonlySet<string>> {
-    const usedBy = (name: string): ReadonlySet<string> => {
-      const used = new Set<string>()
-      const names = this.#where((other) => {
-        used.add(named.has(other) || other === EVERYTHING || !/\W/.test(other) ? other : UNNAMED)
-        return 0
-      })
-      for (const { size } of named.get(name)!) names.size(size)
-      return used
-    }
-    const seen = new Set<string>()
-    const uses = new Map<string, ReadonlySet<string>>()
-    for (const first of named.keys()) {
-      const path: Array<readonly [string, ReadonlySet<string>, Iterator<string>]> = []
-      const enter = (name: string) => {
-        if (seen.has(name) || !named.has(name)) return
-        seen.add(name)
-        const used = usedBy(name)
-        path.push([name, used, used.values()])
-      }
-      enter(first)
-      for (let last = path.at(-1); last !== undefined; last = path.at(-1)) {
-        const { done, value } = last[2].next()
-        if (done !== true) enter(value)
-        else {
-          path.pop()
-          uses.set(last[0], last[1])
-        }
-      }
-    }
-    return uses
-  }
-
-  #where(of: SizeOf): Names {
-    return new Names(of, () => this.#count())
+  /** What names stand for at most, wherever in the statement they do. */
+  #solved(column: number, rows: number): Names {
+    return solved(this.#names, { column, rows }, () => this.#count())
   }
 
   #count(): void {
@@ -535,9 +491,21 @@ export class SqlSizes {
       )
   }
 
-  #checkSizes(): void {
-    const names = this.#solved(COLUMN)
-    const all = this.#calls.map(({ size, token }) => ({ size: names.size(size), token }))
+  /** Rows that the statement makes of nothing, and that those can be made of. */
+  #rowsMade(): number {
+    let rows = 1
+    if (!this.#isCollecting) return rows
+    for (const _ of [1, 2]) {
+      const names = this.#solved(0, rows)
+      const each = valuesOf(this.#rows, names).reduce((all, one) => all * Math.max(1, one.count), 1)
+      rows = Math.min(UNKNOWN, (each * this.#unions) ** Math.max(1, this.#tables))
+    }
+    return rows
+  }
+
+  #checkSizes(rows: number): void {
+    const names = this.#solved(COLUMN, rows)
+    const all = this.#calls.map(({ count, token }) => ({ size: names.get(count), token }))
     if (all.reduce((sum, { size }) => sum + size, 0) <= SIZES_MAX) return
     const { token } = all.toSorted((one, other) => other.size - one.size)[0]!
     const most = SIZES_MAX.toLocaleString("en-US")
@@ -548,12 +516,18 @@ export class SqlSizes {
     )
   }
 
+  /** How large what a name stands for can get. */
+  sizeOf(name: string): Value {
+    return this.#solved(COLUMN, this.#rowsMade()).of(name)
+  }
+
   /** @error SqlProblem for what would take time that nothing bounds */
   check(): void {
-    this.#checkSizes()
+    const rows = this.#rowsMade()
+    this.#checkSizes(rows)
     if (this.#searches.length > 0) {
-      const names = this.#solved(UNKNOWN)
-      const long = this.#searches.find(({ size }) => names.size(size) > NEEDLE_MAX)
+      const names = this.#solved(UNKNOWN, rows)
+      const long = this.#searches.find(({ count }) => names.get(count) > NEEDLE_MAX)
       if (long !== undefined)
         throw new SqlProblem(
           `what ${long.token.text} looks for has to be a text of at most`
@@ -580,7 +554,7 @@ export class SqlSizes {
   #textsOf(part: Part | undefined): ReadonlyArray<string | undefined> {
     if (part?.text !== undefined) return [part.text]
     const [name, ...others] = part?.names ?? []
-    if (name === undefined || others.length > 0 || COLUMN_NAMES.has(name)) return [undefined]
+    if (name === undefined || others.length > 0 || isColumn(name)) return [undefined]
     const definitions = this.#names.filter((one) => one.name === name)
     return definitions.length === 0 ? [undefined] : definitions.map(({ text }) => text)
   }

@@ -6,6 +6,7 @@ import { SqlRefused } from "../../../ports/SqlStore.ts"
 import { SqlExpressions } from "./SqlExpressions.ts"
 import { none } from "./SqlSizes.ts"
 import { placeOf, SqlProblem, writtenName } from "./SqlTokens.ts"
+import type { Value } from "./SqlValues.ts"
 
 const VIEW = "view"
 
@@ -28,6 +29,9 @@ const NO_ALIAS = new Set(
 const QUERY_BEGINS = new Set(["SELECT", "WITH", "FROM"])
 const SET_OPERATIONS = ["UNION", "EXCEPT", "INTERSECT"]
 
+/** Rows that WITH FILL, ROLLUP and CUBE are counted to add. */
+const ROWS_FILLED = 1_000
+
 /** Tables and SELECTs of a statement at most, each of WITH as often as it is named. */
 const TABLES_MAX = 500
 
@@ -37,6 +41,8 @@ interface Table {
   readonly written: string
   /** Tables and SELECTs that ClickHouse reads in its place. */
   readonly tables: number
+  /** Whether it makes rows of lists. */
+  readonly makesRows?: boolean
 }
 type Tables = ReadonlyMap<string, Table>
 
@@ -61,6 +67,11 @@ class SqlStatement extends SqlExpressions {
 
   #written(kind: string, name: string): string {
     return writtenName(this.#isWritten ? name : `${kind} ${name}`)
+  }
+
+  /** How large what a name stands for can get. */
+  sizeOf(name: string): Value {
+    return this.sizes.sizeOf(name)
   }
 
   /** The statement, and the views that it names. */
@@ -95,6 +106,7 @@ class SqlStatement extends SqlExpressions {
     const parts = [first ?? this.#operandOfSet()]
     while (this.isSetOperation()) {
       const operation = this.takeOne(...SET_OPERATIONS)!
+      this.sizes.union()
       const isOfUnion = operation === "UNION"
       const kind = this.takeOne("ALL", "DISTINCT") ?? (isOfUnion ? "DISTINCT" : undefined)
       parts.push(kind === undefined ? operation : `${operation} ${kind}`, this.#operandOfSet())
@@ -146,12 +158,17 @@ class SqlStatement extends SqlExpressions {
     if (this.#views.includes(name)) this.fail(`the name ${name} is taken by a table`, token)
     this.expect("AS")
     const before = this.#expanded
+    const makers = this.sizes.rowMakers()
     const select = this.#tableQuery()
     const tables = this.#expanded - before
     this.#expanded = before
     this.#named += 1
     const written = this.#written(`with ${this.#named}`, name)
-    this.#tables = new Map(this.#tables).set(name, { written, tables })
+    this.#tables = new Map(this.#tables).set(name, {
+      written,
+      tables,
+      makesRows: this.sizes.rowMakers() > makers
+    })
     return `${written} AS (${select})`
   }
 
@@ -188,7 +205,11 @@ class SqlStatement extends SqlExpressions {
   }
 
   #arrays(): string {
-    return this.list(() => `${this.expression().sql}${this.#alias()}`).join(", ")
+    return this.list(() => {
+      const { sql } = this.expression()
+      this.sizes.rows()
+      return `${sql}${this.#alias()}`
+    }).join(", ")
   }
 
   #isJoin(): boolean {
@@ -233,6 +254,7 @@ class SqlStatement extends SqlExpressions {
     }
     if (this.#views.includes(name)) this.#used.add(name)
     this.#expanded += table.tables
+    if (table.makesRows) this.sizes.table(table.tables)
     if (table.tables > 1 && this.#expanded > TABLES_MAX) {
       this.fail(
         `the tables of WITH stand for more than ${TABLES_MAX} tables and SELECTs: name them less often`,
@@ -270,6 +292,7 @@ class SqlStatement extends SqlExpressions {
     const parts = [this.#groups()]
     while (this.word() === "WITH") {
       this.next()
+      this.sizes.union(ROWS_FILLED)
       parts.push(
         `WITH ${this.takeOne("ROLLUP", "CUBE", "TOTALS") ?? this.unexpected("ROLLUP, CUBE or TOTALS")}`
       )
@@ -285,6 +308,7 @@ class SqlStatement extends SqlExpressions {
       return `GROUPING SETS (${this.inBrackets(() => this.list(sets)).join(", ")})`
     }
     const kind = this.isSign("(", 1) ? this.takeOne("ROLLUP", "CUBE") : undefined
+    if (kind !== undefined) this.sizes.union(ROWS_FILLED)
     return kind === undefined
       ? this.expressions()
       : `${kind}(${this.inBrackets(() => this.expressions())})`
@@ -325,6 +349,7 @@ class SqlStatement extends SqlExpressions {
     }
     if (!this.take("WITH", "FILL")) return parts.join("")
     parts.push(" WITH FILL")
+    this.sizes.union(ROWS_FILLED)
     for (const word of ["FROM", "TO", "STEP", "STALENESS"]) {
       if (this.take(word)) parts.push(` ${word} ${this.expression().sql}`)
     }
@@ -396,6 +421,8 @@ export interface ReadStatement {
   readonly views: ReadonlyArray<string>
   /** As ClickHouse gets it; `definitions` are `name AS (SELECT …)` for each of its views. */
   readonly text: (definitions: ReadonlyArray<string>) => string
+  /** How large what a name of it stands for can get. */
+  readonly sizeOf: (name: string) => Value
 }
 
 /** Whether what is written says the same when it is read again: nothing in it ends before it should. */
@@ -410,10 +437,15 @@ const isReadAlike = (text: string, views: ReadonlyArray<string>): boolean => {
 /** @error SqlRefused, in words for its author */
 export const readStatement = (sql: string, views: ReadonlyArray<string>): ReadStatement => {
   try {
-    const [text, used] = new SqlStatement(sql, views).whole()
+    const statement = new SqlStatement(sql, views)
+    const [text, used] = statement.whole()
     if (!isReadAlike(text, views))
       throw new SqlProblem("the statement can't be run: write it in a simpler way", 0)
-    return { views: used, text: (definitions) => withDefinitions(text, definitions) }
+    return {
+      views: used,
+      text: (definitions) => withDefinitions(text, definitions),
+      sizeOf: (name) => statement.sizeOf(name)
+    }
   } catch (problem) {
     if (!(problem instanceof SqlProblem)) throw problem
     throw new SqlRefused({ message: `${placeOf(sql, problem.at)}: ${problem.message}` })

@@ -302,6 +302,10 @@ const spread = (
 const chain = (next: (at: number) => string): string =>
   ["a0 AS (SELECT 1 AS x)", ...Array.from({ length: 14 }, (_, at) => next(at))].join(", ")
 
+const bars = (list: string): string => `arrayStringConcat(arrayMap(x -> bar(1,0,1,1000), ${list}))`
+const manyBars = (count: number): string => bars(`extractAll(${bars(`range(${count})`)}, '\u2588')`)
+const BLOCKS = "\u2588".repeat(16)
+
 /**
  * What computes for minutes, or longer, on a single row, where no limit counts: large constants, texts
  * that are looked for in others of their length, and patterns whose matches take time by the square of
@@ -310,6 +314,22 @@ const chain = (next: (at: number) => string): string =>
 const endless = [
   "SELECT position(repeat('a', 100000000), concat(repeat('a', 50000000), 'b'))",
   "SELECT position(repeat('a', 100000), concat(repeat('a', 50000), 'b'))",
+  `SELECT position(${manyBars(60)}, concat(${manyBars(10)}, 'b'))`,
+  `SELECT length(h), length(n), position(h, n) FROM (SELECT ${manyBars(1)} AS h, concat(${bars("range(1)")}, 'b') AS n)`,
+  `SELECT position(h, n) FROM (SELECT ${bars("range(100)")} AS h, left(${bars("range(1)")}, 1001) AS n)`,
+  `SELECT ${"translateUTF8(hex(".repeat(8)}'a'${`), '0123456789ABCDEF', '${BLOCKS}')`.repeat(8)}`,
+  "SELECT position(metadata, left(metadata, -1)) FROM events",
+  "SELECT arrayMap(x -> repeat(left(x, 1000), 1000), arrayMap(x -> repeat('a', 1000), range(500)))",
+  "SELECT arrayMap(x -> arrayMap(y -> y, groupArrayInsertAt('', 1000000)('a', 999999)), [1, 2])",
+  "SELECT groupArrayInsertAt('a', sequence_number) FROM events",
+  "SELECT arrayMap(x -> CAST(['a'] AS Array(FixedString(1000))), range(2000))",
+  "SELECT toString(arrayMap(x -> CAST('a', 'FixedString(1000)'), range(2000)))",
+  "SELECT toString(arrayMap(x -> toInt256(x), range(20000)))",
+  "SELECT position(arrayStringConcat(g), 'ab') FROM (SELECT groupArray('aaa') AS g FROM (SELECT arrayJoin(range(1000))) AS a, (SELECT arrayJoin(range(1000))) AS b)",
+  "WITH t AS (SELECT arrayJoin(range(100)) AS n) SELECT groupArray(1) FROM t AS a, t AS b, t AS c, t AS d",
+  "SELECT topK(60000)(id), histogram(1000000)(sequence_number), groupConcat(repeat('a', 99999))(id) FROM events",
+  "SELECT arrayResize(range(3), least(sequence_number - 1000000000, 5)) FROM events",
+  "SELECT arrayMap(range, range(5000)), arrayFold(arrayConcat, [range(50000), range(50000)], range(950000))",
   "SELECT position(repeat('a', 90000), left(concat(repeat('a', 990), id), 1000)) FROM events",
   "SELECT POSITION(resource_name IN metadata) FROM events",
   "SELECT locate(metadata, metadata) FROM events",
@@ -351,7 +371,7 @@ const endless = [
   "SELECT arrayMap(x -> length(arrayMap(y -> length(hex(toString(y))), range(5000))), range(5000))",
   "SELECT arrayFold((a, x) -> a + length(range(9000)), range(9000), 0)",
   "SELECT arrayFold((a, x) -> if(indexOf(a, x) > 1, [x], a), range(9000), range(9000))",
-  "SELECT mapApply((k, v) -> (k, length(range(9000))), map('a', range(9000)))",
+  "SELECT mapApply((k, v) -> (k, length(range(9000))), mapFromArrays(range(9000), range(9000)))",
   "SELECT arrayResize([1], 100000000), range(0, 100000000, 3)",
   "SELECT arrayDistinct(range(100000000)), arrayIntersect(range(100000000), range(100000000))",
   "SELECT arrayFold((a, x) -> concat(a, a), range(40), 'a')",

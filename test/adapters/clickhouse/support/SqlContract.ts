@@ -674,7 +674,7 @@ export const sqlLimitsContract = (
         assert.include(
           yield* refusalOf(
             tenant,
-            "SELECT groupArray(repeat(a.id, 10000)) FROM events AS a, events AS b"
+            "SELECT groupArray(repeat(a.id, 5000)) FROM events AS a, events AS b"
           ),
           "memory"
         )
