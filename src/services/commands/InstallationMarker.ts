@@ -59,8 +59,10 @@ const findMarker = Effect.fnUntraced(function* (installation: Installation, read
     if (headers[MAC_HEADER]?.toString() === macOf(installation, value)) marker = readMarker(value)
     else others.isForeign = true
   }
-  yield* scanAll(installation.log, reader, QUARANTINE, (records) => records.forEach(take))
-  return { ...others, marker }
+  const { start } = yield* scanAll(installation.log, reader, QUARANTINE, (records) =>
+    records.forEach(take)
+  )
+  return { ...others, marker, start }
 })
 
 const FIRST_LIMITS = { waitMs: 250, maxBytes: 65_536 }
@@ -107,17 +109,11 @@ const filledTopics = Effect.fnUntraced(function* (
   return [...filled]
 })
 
-/**
- * Whether the marker was deleted, as who may delete records can, and records of this installation are
- * there. A restore writes the marker last, to a topic that begins with its first record: a part of one
- * is nothing that was deleted.
- */
+/** Whether records of this installation are there beside the marker. */
 const isProven = Effect.fnUntraced(function* (
   { log, mac, prefix }: Installation,
   reader: LogReader
 ) {
-  const { start } = yield* log.bounds(QUARANTINE.topic, QUARANTINE.partition)
-  if (start === 0) return false
   const places = [
     REGISTRY,
     ...Array.from({ length: log.partitions }, (_, partition) => ({
@@ -175,11 +171,14 @@ export const checkInstallation = Effect.fn("Installation.check")(function* (
     // A commit may be acknowledged before readers see it: only now is it sure that there is none.
     const { marker, ...others } = yield* findMarker(installation, reader)
     if (marker !== undefined) return marker
-    const isDeleted = yield* isProven(installation, reader)
-    const filled = isDeleted ? [] : yield* filledTopics(installation, reader)
-    const message = refusalOf(prefix, others, filled)
-    if (message !== undefined) return yield* new InstallationRefused({ message })
-    if (isDeleted) {
+    // A restore writes the marker last, to a topic of which nothing was deleted: a part of one is refused.
+    const isDeleted = others.start > 0 && (yield* isProven(installation, reader))
+    if (!isDeleted) {
+      const message =
+        refusalOf(prefix, others, [])
+        ?? refusalOf(prefix, others, yield* filledTopics(installation, reader))
+      if (message !== undefined) return yield* new InstallationRefused({ message })
+    } else {
       yield* Effect.logWarning(
         `the marker of the installation was deleted from ${topicName(prefix, QUARANTINE.topic)}; other `
           + "records prove the same, and it is written again"
