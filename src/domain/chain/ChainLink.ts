@@ -3,6 +3,14 @@
  * the rest. Enough to see whether one record follows another; verification checks the hashes.
  */
 import { parseJson } from "../json/Json.ts"
+import {
+  bytesOf,
+  HASH_DIGITS,
+  marks,
+  SALT_DIGITS,
+  SEQUENCE_DIGITS_MAX,
+  TIME_LENGTH
+} from "./ChainMarks.ts"
 import type { Chain } from "./Chains.ts"
 import { GENESIS_HASH } from "./Chains.ts"
 
@@ -32,27 +40,12 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const [ZERO, NINE] = [0x30, 0x39]
 const [SPACE, TILDE] = [0x20, 0x7e]
-const HASH_DIGITS = 64
-const SALT_DIGITS = 32
-const TIME_LENGTH = 27
-/** A double holds every integer of so many digits. */
-const SEQUENCE_DIGITS_MAX = 15
 const NOT = -1
 
-const bytesOf = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "latin1"))
-
-const TENANT = bytesOf(',"tenant_id":"')
 const SEQUENCE: Readonly<Record<Chain, Uint8Array>> = {
   events: bytesOf('","sequence_number":'),
   traces: bytesOf('","chain_sequence":')
 }
-const CREATED = bytesOf(',"created_at":"')
-const PREV_HASH = bytesOf('","prev_hash":"')
-const SALT = bytesOf('","details_salt":"')
-const DETAILS_HASH = bytesOf('","details_hash":"')
-const CONTENT_HASH = bytesOf('","content_hash":"')
-const HASH = bytesOf('","hash":"')
-const END = bytesOf('"}')
 
 /** Bytes of a kind, by their value. */
 const tableOf = (characters: string): Uint8Array => {
@@ -112,22 +105,22 @@ const plainBefore = (bytes: Buffer, end: number): number => {
  * last byte on. The same as `parsedLink` where it is not undefined.
  */
 const tailLink = (bytes: Buffer, chain: Chain): ChainLink | undefined => {
-  const hashEnd = before(bytes, bytes.length, END)
+  const hashEnd = before(bytes, bytes.length, marks.end)
   const hash = runBefore(bytes, hashEnd, HASH_DIGITS, HEX)
-  const content = runBefore(bytes, before(bytes, hash, HASH), HASH_DIGITS, HEX)
-  const rest = before(bytes, content, CONTENT_HASH)
+  const content = runBefore(bytes, before(bytes, hash, marks.hash), HASH_DIGITS, HEX)
+  const rest = before(bytes, content, marks.contentHash)
   if (rest === NOT) return undefined
-  const salted = skipped(bytes, rest, HASH_DIGITS, DETAILS_HASH)
-  const prev = runBefore(bytes, skipped(bytes, salted, SALT_DIGITS, SALT), HASH_DIGITS, HEX)
-  const createdEnd = before(bytes, prev, PREV_HASH)
+  const salted = skipped(bytes, rest, HASH_DIGITS, marks.detailsHash)
+  const prev = runBefore(bytes, skipped(bytes, salted, SALT_DIGITS, marks.salt), HASH_DIGITS, HEX)
+  const createdEnd = before(bytes, prev, marks.prevHash)
   const created = runBefore(bytes, createdEnd, TIME_LENGTH, OF_TIME)
-  const sequenceEnd = before(bytes, created, CREATED)
+  const sequenceEnd = before(bytes, created, marks.created)
   if (sequenceEnd === NOT) return undefined
   const sequence = numberBefore(bytes, sequenceEnd)
   const tenantEnd = before(bytes, sequence, SEQUENCE[chain])
   if (tenantEnd === NOT) return undefined
   const tenant = plainBefore(bytes, tenantEnd)
-  if (before(bytes, tenant, TENANT) === NOT) return undefined
+  if (before(bytes, tenant, marks.tenant) === NOT) return undefined
   return {
     tenantId: bytes.toString("latin1", tenant, tenantEnd),
     sequenceNumber: Number(bytes.toString("latin1", sequence, sequenceEnd)),

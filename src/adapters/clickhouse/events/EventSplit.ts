@@ -4,6 +4,14 @@
  * bytes that the columns give back exactly; every other row keeps its bytes. A change here needs the
  * same change in `fast/assembly`, which does most rows, or less of it done there.
  */
+import {
+  bytesOf,
+  HASH_DIGITS,
+  marks,
+  SALT_DIGITS,
+  SEQUENCE_DIGITS_MAX,
+  TIME_LENGTH
+} from "../../../domain/chain/ChainMarks.ts"
 
 /** Offsets into the bytes of an actor or a resource: where a part begins, and where it ends. */
 class PartyCut {
@@ -56,19 +64,12 @@ const LOWER_U = 0x75
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d]
 const [ZERO, NINE, LOWER_A, LOWER_F] = [0x30, 0x39, 0x61, 0x66]
 
-const HASH_DIGITS = 64
-const SALT_DIGITS = 32
-const TIME_LENGTH = 27
-/** A double holds every integer of so many digits. */
-const SEQUENCE_DIGITS_MAX = 15
 /** Years that DateTime64(6) holds and whose microseconds a double holds exactly. */
 const [YEAR_MIN, YEAR_MAX] = [1900, 2254]
 
 const NOT = -1
 /** What may follow a backslash: the two characters that are escaped as they are, and b, f, n, r, t. */
 const SHORT_ESCAPES = [QUOTE, BACKSLASH, 0x62, 0x66, 0x6e, 0x72, 0x74]
-
-const bytesOf = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "latin1"))
 
 const ID = bytesOf('{"id":"')
 const TIMESTAMP = bytesOf(',"timestamp":"')
@@ -80,15 +81,7 @@ const RESOURCE = bytesOf(',"resource":{"id":"')
 const NAME = bytesOf(',"name":"')
 const OUTCOME = bytesOf('},"outcome":"')
 const METADATA = bytesOf(',"metadata":{')
-const TENANT = bytesOf(',"tenant_id":"')
 const SEQUENCE = bytesOf(',"sequence_number":')
-const CREATED = bytesOf(',"created_at":"')
-const PREV_HASH = bytesOf('","prev_hash":"')
-const SALT = bytesOf('","details_salt":"')
-const DETAILS_HASH = bytesOf('","details_hash":"')
-const CONTENT_HASH = bytesOf('","content_hash":"')
-const HASH = bytesOf('","hash":"')
-const END = bytesOf('"}')
 
 /** Where reading goes on after the mark, or NOT. */
 const after = (bytes: Buffer, at: number, mark: Uint8Array): number => {
@@ -287,7 +280,7 @@ const cutMetadata = (bytes: Buffer, start: number, cut: Cut): number => {
 
 /** The tenant, the number and the time of the place in the chain. */
 const cutPlace = (bytes: Buffer, start: number, cut: Cut): number => {
-  cut.tenantFrom = after(bytes, start, TENANT)
+  cut.tenantFrom = after(bytes, start, marks.tenant)
   if (cut.tenantFrom === NOT) return NOT
   cut.tenantEnd = plainEnd(bytes, cut.tenantFrom)
   const from = after(bytes, next(cut.tenantEnd), SEQUENCE)
@@ -297,7 +290,7 @@ const cutPlace = (bytes: Buffer, start: number, cut: Cut): number => {
   const count = end - from
   if (count === 0 || count > SEQUENCE_DIGITS_MAX || (bytes[from] === ZERO && count > 1)) return NOT
   cut.sequenceNumber = digits(bytes, from, count)
-  const created = after(bytes, end, CREATED)
+  const created = after(bytes, end, marks.created)
   if (created === NOT || !readTime(bytes, created)) return NOT
   cut.createdAt = time
   return created + TIME_LENGTH
@@ -305,11 +298,11 @@ const cutPlace = (bytes: Buffer, start: number, cut: Cut): number => {
 
 /** The hashes up to the end of the bytes; true if that is all. */
 const cutHashes = (bytes: Buffer, start: number, cut: Cut): boolean => {
-  cut.prevHash = after(bytes, start, PREV_HASH)
+  cut.prevHash = after(bytes, start, marks.prevHash)
   let at = afterDigits(bytes, cut.prevHash, HASH_DIGITS)
   if (at === NOT) return false
   cut.salt = cut.detailsHash = undefined
-  const salt = after(bytes, at, SALT)
+  const salt = after(bytes, at, marks.salt)
   if (salt !== NOT) {
     if (afterDigits(bytes, salt, SALT_DIGITS) === NOT || isZero(bytes, salt, SALT_DIGITS)) {
       return false
@@ -317,16 +310,16 @@ const cutHashes = (bytes: Buffer, start: number, cut: Cut): boolean => {
     cut.salt = salt
     at = salt + SALT_DIGITS
   }
-  const detailsHash = after(bytes, at, DETAILS_HASH)
+  const detailsHash = after(bytes, at, marks.detailsHash)
   if (detailsHash !== NOT) {
     if (afterDigits(bytes, detailsHash, HASH_DIGITS) === NOT) return false
     if (isZero(bytes, detailsHash, HASH_DIGITS)) return false
     cut.detailsHash = detailsHash
     at = detailsHash + HASH_DIGITS
   }
-  cut.contentHash = after(bytes, at, CONTENT_HASH)
-  cut.hash = after(bytes, afterDigits(bytes, cut.contentHash, HASH_DIGITS), HASH)
-  return after(bytes, afterDigits(bytes, cut.hash, HASH_DIGITS), END) === bytes.length
+  cut.contentHash = after(bytes, at, marks.contentHash)
+  cut.hash = after(bytes, afterDigits(bytes, cut.contentHash, HASH_DIGITS), marks.hash)
+  return after(bytes, afterDigits(bytes, cut.hash, HASH_DIGITS), marks.end) === bytes.length
 }
 
 /**
