@@ -215,6 +215,38 @@ describe("a changed row", () => {
   )
 })
 
+describe("a row whose bytes are no UTF-8", () => {
+  const BROKEN = 7
+  const unclear: Fields = {
+    actor: { id: "bob\uFFFD", type: "human", email: "x\uFFFD@example.com" },
+    resource: { id: "d\uFFFD", type: "document", name: "N\uFFFD" },
+    metadata: { k: "v\uFFFD" }
+  }
+
+  it.live("is found, though each of them is shown as a character that it had", () =>
+    withChain(
+      ({ table }) =>
+        Effect.gen(function* () {
+          yield* valid()
+          const columns = ["actor_id", "resource_id", "metadata", "actor_email", "search"]
+          yield* tamper(
+            ...columns.map(
+              (column, index) =>
+                `ALTER TABLE ${table} UPDATE ${column} = replaceAll(${column}, unhex('EFBFBD'),`
+                + ` unhex('FF')) WHERE sequence_number = ${BROKEN + index}`
+            )
+          )
+          assert.deepStrictEqual(
+            found(yield* broken()),
+            columns.map((_, index) => [BROKEN + index, "content_mismatch"])
+          )
+        }),
+      undefined,
+      new Chain(TENANT).extend(50, () => unclear)
+    )
+  )
+})
+
 describe("rows that come and go", () => {
   it.live("a second row for a sequence", () =>
     withChain(({ chain }) =>

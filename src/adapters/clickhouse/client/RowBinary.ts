@@ -4,11 +4,16 @@
  * queries.
  */
 
+import { isUtf8 } from "node:buffer"
+
 const UINT32 = 0x1_0000_0000
+/** What is read in the place of bytes that are no UTF-8. */
+const REPLACEMENT = "\uFFFD"
 
 export class RowBinary {
   readonly #bytes: Buffer
   #at = 0
+  #isExact = true
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
@@ -82,7 +87,17 @@ export class RowBinary {
   }
 
   string(): string {
-    return this.bytes().toString("utf8")
+    const bytes = this.bytes()
+    const text = bytes.toString("utf8")
+    if (text.includes(REPLACEMENT) && !isUtf8(bytes)) this.#isExact = false
+    return text
+  }
+
+  /** False if a string that was read since the last call was no UTF-8, so that it was another one. */
+  takeExact(): boolean {
+    const isExact = this.#isExact
+    this.#isExact = true
+    return isExact
   }
 
   list<A>(item: () => A): ReadonlyArray<A> {

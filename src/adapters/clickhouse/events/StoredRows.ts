@@ -53,7 +53,7 @@ const searchOf = (fields: EventFields): string | undefined => {
   }
 }
 
-/** True if the columns say what the row is: then the expressions would give the same. */
+/** True if columns in UTF-8 say what the row is: then the expressions would give the same. */
 const isPlain = (fields: EventFields, search: string): boolean => {
   const { action, actorId, actorType, body, hash, id, outcome, resourceId, resourceType } = fields
   const texts = [id, actorId, actorType, action, resourceId, resourceType, outcome, hash]
@@ -114,7 +114,7 @@ export const readStoredEvents = Effect.fnUntraced(function* (
         hash,
         body: textOfFields(fields),
         wrongColumns: version === 0 ? [] : ["version"],
-        isPlain: isPlain(fields, search)
+        isPlain: row.takeExact() && isPlain(fields, search)
       }
     }
   )

@@ -43,12 +43,12 @@ export const readStoredRows = (
       + `WITH ${disagreement.with} SELECT ${sequence}, hash, version, ${text} AS stored_text,`
       + ` ${disagreement.names} AS names`
       + ` FROM ${table} WHERE ${condition(bind)}) GROUP BY ${row} ORDER BY ${row} LIMIT ${limit}`,
-    (row): StoredRow => ({
-      sequenceNumber: row.uint64(),
-      version: row.uint8(),
-      body: row.string(),
-      wrongColumns: [...row.list(() => row.string())].sort()
-    }),
+    (row): StoredRow => {
+      const [sequenceNumber, version, body] = [row.uint64(), row.uint8(), row.string()]
+      const names = row.list(() => row.string())
+      const wrongColumns = row.takeExact() ? [...names].sort() : [...names, text].sort()
+      return { sequenceNumber, version, body, wrongColumns }
+    },
     options
   )
 }
