@@ -104,7 +104,7 @@ writing it again.
   (\`test/tampering/Cuts.all.ts\`).
 - \`alk.progress\` lost as a whole: it is written again, and no event is projected twice
   (\`test/tampering/Cuts.all.ts\`).
-- The start of \`alk.registry\` removed: nobody starts, until an operator restores it or accepts that what
+- The start of \`alk.registry\` removed: the service does not start until an operator restores it, or accepts that what
   was revoked and deleted may be back (\`alk repair registry\`, \`test/integration/Registry.integration.ts\`).
 - \`alk.registry\` lost as a whole and made anew: API keys have to be made again, and checkpoints are believed of the key in
   use only, not of those before it (\`test/integration/KeyChange.all.ts\`). Back it up.

@@ -12,7 +12,7 @@ export class Waits {
     return this.#count
   }
 
-  /** Succeeds as soon as somebody waits. */
+  /** Succeeds as soon as a request waits. */
   get begun(): Effect.Effect<void> {
     return this.#some.await
   }

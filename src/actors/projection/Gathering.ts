@@ -1,6 +1,6 @@
 /**
  * What is fetched and not stored yet. To insert a few rows costs as much as to insert thousands, so
- * while much comes in and nobody waits for it, rows are stored once a second. Pure; times are
+ * while much comes in and no request waits for it, rows are stored once a second. Pure; times are
  * milliseconds of the caller's clock.
  */
 import type { Fetched } from "../../ports/EventLog.ts"
@@ -9,7 +9,7 @@ import type { Fetched } from "../../ports/EventLog.ts"
 const GATHERED_MS_MAX = 1_000
 const GATHERED_ROWS_MAX = 16_000
 const GATHERED_BYTES_MAX = 16 * 1_048_576
-/** Rows stored within a second from which on more are gathered: after fewer, each is shown at once. */
+/** Rows stored within a second from which on others are gathered; after fewer, none are. */
 const BUSY_ROWS = 1_000
 const BUSY_MS = 1_000
 
@@ -41,7 +41,7 @@ export class Gathering {
     this.#fetched.push(...fetched)
   }
 
-  /** True if it is to be stored now; `isAwaited`: somebody waits for some of it. */
+  /** True if it is to be stored now; `isAwaited`: a request waits for some of it. */
   isDue(now: number, isAwaited: boolean): boolean {
     this.#stored = this.#stored.filter(({ at }) => now - at < BUSY_MS)
     return (

@@ -500,7 +500,7 @@ const follow = Effect.fnUntraced(function* (
   let pending = yield* Effect.forkScoped(fetch)
   for (;;) {
     const next = Fiber.join(pending)
-    // Who begins to wait meanwhile waits for no fetch.
+    // A request that begins to wait meanwhile ends this, too.
     const fetched = yield* gathering.isEmpty ? next : Effect.raceFirst(next, waits.begun)
     if (fetched !== undefined) {
       advance(views, fetched)

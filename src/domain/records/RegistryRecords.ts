@@ -136,7 +136,7 @@ const contracts: ReadonlyArray<Omit<RecordContract, "topic" | "headers">> = [
     title: "Content",
     description:
       "What the newest records of all other keys add up to: the last record of every transaction that "
-      + "changes the registry. Who finds another sum at a start does not start, as records are gone.",
+      + "changes the registry. A process that finds another sum at its start refuses to start: records are gone.",
     key: Schema.Literal(CONTENT_KEY),
     value: StoredContent
   }

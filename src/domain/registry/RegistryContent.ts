@@ -1,7 +1,8 @@
 /**
- * What the records of `alk.registry` add up to. The start of a topic can be deleted, and with it the record
- * that revokes a key. So the one writer says with every change, in the last record of its transaction,
- * what everything that counts adds up to then, and who reads the topic from its start compares.
+ * What the records of `alk.registry` add up to. The start of a topic can be deleted, and with it the
+ * record that revokes a key. So the one writer says with every change, in the last record of its
+ * transaction, what everything that counts adds up to then, and a process that reads the topic from
+ * its start compares.
  */
 import { createHash } from "node:crypto"
 import { Schema } from "effect"

@@ -28,7 +28,7 @@ const matchAt = (pattern: RegExp, sql: string, at: number): string => {
   return pattern.exec(sql)?.[0] ?? ""
 }
 
-/** The tokens, or where what comes is none. */
+/** The tokens; or the place of the first character that begins none. */
 export const tokensOf = (sql: string): Tokens | number => {
   const tokens: Array<string> = []
   let at = matchAt(SPACE, sql, 0).length

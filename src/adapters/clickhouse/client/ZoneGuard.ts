@@ -1,6 +1,6 @@
 /**
  * Names of time zones in a statement for the engine, which opens the file that a name says, and keeps
- * each spelling for ever: where a call or a type takes one, it is a text of the list of zones.
+ * each spelling for ever. So an argument that names a zone has to be a text of the list of zones.
  */
 import { takesFunction } from "../../../domain/sql/SqlFunctions.ts"
 import { isTimeZone, typeArgument, zoneArgument } from "../../../domain/sql/SqlTimeZones.ts"
@@ -52,7 +52,7 @@ const isType = (argument: Tokens): boolean => {
   return typeof tokens !== "number" && !tokens.some((_, at) => takesForeignZone(tokens, at))
 }
 
-/** `*`, `t.*` and COLUMNS stand for arguments that are not seen here. */
+/** `*`, `t.*` and COLUMNS stand for several arguments, which the statement does not show. */
 const isStar = (argument: Tokens): boolean =>
   argument.some(
     (token, at) =>
