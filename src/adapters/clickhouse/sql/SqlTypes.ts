@@ -1,4 +1,7 @@
-/** The types of ClickHouse that a statement of a client may name: those of plain values. */
+/**
+ * The types of ClickHouse that a statement of a client may name: those of plain values. Not Dynamic
+ * nor JSON: of these, a name after a dot is a type as well, whatever it is called by.
+ */
 import { isTimeZone } from "../../../domain/sql/SqlTimeZones.ts"
 import type { SqlReader } from "./SqlReader.ts"
 import { writtenName } from "./SqlTokens.ts"
@@ -8,15 +11,21 @@ const TYPES = new Set(
     "Int8 Int16 Int32 Int64 Int128 Int256 UInt8 UInt16 UInt32 UInt64 UInt128 UInt256 Float32 Float64"
     + " BFloat16 Decimal Decimal32 Decimal64 Decimal128 Decimal256 Bool String FixedString UUID IPv4 IPv6"
     + " Date Date32 Time Time64 DateTime DateTime32 DateTime64 Enum Enum8 Enum16 Array Tuple Map Nullable"
-    + " LowCardinality Nothing Variant Dynamic JSON IntervalNanosecond IntervalMicrosecond"
-    + " IntervalMillisecond IntervalSecond IntervalMinute IntervalHour IntervalDay IntervalWeek"
-    + " IntervalMonth IntervalQuarter IntervalYear"
+    + " LowCardinality Nothing Variant IntervalNanosecond IntervalMicrosecond IntervalMillisecond"
+    + " IntervalSecond IntervalMinute IntervalHour IntervalDay IntervalWeek IntervalMonth"
+    + " IntervalQuarter IntervalYear"
     + " boolean tinyint smallint int integer bigint float double real dec numeric text char varchar"
     + " timestamp inet4 inet6"
   )
     .split(" ")
     .map((name) => name.toLowerCase())
 )
+
+/** What to write instead of a type that can't be used. */
+const INSTEAD: ReadonlyMap<string, string> = new Map([
+  ["json", "read a member by JSONExtract, as in JSONExtractString(metadata, 'a', 'b')"],
+  ["dynamic", "name the type of the value"]
+])
 
 /** Of a number in a type: FixedString(n) is as long in each row. */
 const ARGUMENT_MAX = 1_000
@@ -61,7 +70,11 @@ export const typeOf = (reader: SqlReader): string =>
   reader.deeper(() => {
     const token = reader.peek()
     const name = reader.word() === "" ? reader.unexpected("a type") : reader.next().text
-    if (!TYPES.has(name.toLowerCase())) reader.fail(`the type ${name} can't be used`, token)
+    if (!TYPES.has(name.toLowerCase())) {
+      const instead = INSTEAD.get(name.toLowerCase())
+      const problem = `the type ${name} can't be used`
+      reader.fail(instead === undefined ? problem : `${problem}: ${instead}`, token)
+    }
     const more = reader.takeOne("PRECISION", "UNSIGNED", "SIGNED", "VARYING")
     if (more !== undefined) return `${name} ${more}`
     if (!reader.isSign("(")) return name

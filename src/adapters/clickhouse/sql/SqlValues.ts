@@ -123,22 +123,32 @@ interface Type {
   readonly inner: ReadonlyArray<Type>
   /** Of numbers among its arguments. */
   readonly length: number
-  /** Bytes that it has in any row as a text. */
+  /** Bytes of a value as a text, beside those of what it is read from. */
   readonly least: number
+  /** Bytes of it for each byte of what it is read from: each may be an element at any depth. */
+  readonly each: number
 }
 
 const TEXTS = /^(string|text|char|varchar)$/
 const WIDE_NUMBERS = /^(u?int(128|256)|dec|decimal\d*|numeric)$/
 const WRAPPERS = /^(nullable|lowcardinality)$/
-const MIXED = /^(variant|dynamic|json|nothing)$/
+const LISTS = /^(array|map)$/
+/** Those that hold one value of each type in them, or one value of one of them. */
+const HOLDERS = /^(tuple|variant|nullable|lowcardinality)$/
 
-const leastOf = (name: string, length: number, inner: ReadonlyArray<Type>): number => {
+/** `inner`: bytes of the types in it, each with its quotes and what stands between them. */
+const leastOf = (name: string, length: number, inner: number): number => {
   if (TEXTS.test(name)) return 0
   if (name === "fixedstring" || name.startsWith("enum")) return length
-  if (name === "tuple" || MIXED.test(name) || WRAPPERS.test(name))
-    return inner.reduce((sum, { least }) => sum + 2 * least + 5, 2)
-  if (name === "array" || name === "map") return 2
+  if (LISTS.test(name)) return 2
+  if (HOLDERS.test(name)) return 2 + inner
   return WIDE_NUMBERS.test(name) ? WIDE : NARROW
+}
+
+const typeOf = (name: string, length: number, inner: ReadonlyArray<Type>): Type => {
+  const held = inner.reduce((sum, { least }) => sum + 2 * least + 5, 0)
+  const each = inner.reduce((sum, one) => sum + one.each, LISTS.test(name) ? held : 0)
+  return { name, length, inner, least: bounded(leastOf(name, length, held)), each: bounded(each) }
 }
 
 /** The types in brackets, of which the first was read; names of members have no meaning here. */
@@ -155,31 +165,39 @@ const typesOf = (tokens: Array<Token>): { inner: ReadonlyArray<Type>; length: nu
     const isLong = next?.kind === "sign" && next.text === "("
     if (isLong) tokens.shift()
     const of = isLong ? typesOf(tokens) : { inner: [], length: 0 }
-    const name = token.text.toLowerCase()
-    inner.push({ name, ...of, least: leastOf(name, of.length, of.inner) })
+    inner.push(typeOf(token.text.toLowerCase(), of.length, of.inner))
   }
   return { inner, length }
 }
 
 const ofRead = (type: Type | undefined, source: Value): Value => {
   if (type === undefined) return unknown
-  const { inner, least, length, name } = type
+  const { inner, length, name } = type
   const values = (from: Value) => inner.map((one) => ofRead(one, from))
   if (TEXTS.test(name)) return text(source.printed)
   if (name === "fixedstring" || name.startsWith("enum")) return text(length)
   if (WRAPPERS.test(name)) return ofRead(inner[0], source)
-  if (MIXED.test(name)) return anything(6 * (source.printed + least) + NARROW)
+  // An element at any depth has at least one byte in what is read.
+  const elements = Math.max(source.size, source.printed)
+  const total = source.printed + type.least + elements * type.each
+  if (name === "variant") return anything(6 * total + NARROW)
   if (name.startsWith("interval")) return list(1, number())
-  const elements = inner.reduce((sum, one) => sum + one.least + 5, 0)
   if (name === "tuple") {
-    const each = oneOf(values(memberOf(source)))
-    return list(inner.length, each, source.printed + elements)
+    const members = values(memberOf(source))
+    return list(
+      inner.length,
+      oneOf(members),
+      Math.min(
+        total,
+        all(members, (one) => one.printed)
+      )
+    )
   }
-  if (name === "array" || name === "map") {
+  if (LISTS.test(name)) {
     const isArray = name === "array" && isList(source)
     const count = isArray ? source.count : source.size
     const from = isArray ? elementOf(source) : memberOf(source)
-    return list(count, oneOf(values(from)), source.printed + count * elements)
+    return list(count, oneOf(values(from)), total)
   }
   return number(WIDE_NUMBERS.test(name) ? WIDE : NARROW)
 }

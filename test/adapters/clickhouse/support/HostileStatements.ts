@@ -479,7 +479,8 @@ const placesInTypes = [
   "SELECT CAST(id AS DateTime(□)) FROM events",
   "SELECT id::Nullable(DateTime64(3, □)) FROM events",
   "SELECT CAST(id AS Tuple(a Array(DateTime32(□)))) FROM events",
-  "SELECT CAST(metadata AS JSON(a TIMESTAMP(□))) FROM events"
+  "SELECT CAST(metadata AS JSON(a TIMESTAMP(□))) FROM events",
+  "SELECT CAST(metadata AS Variant(String, Tuple(a TIMESTAMP(□)))) FROM events"
 ]
 const placesInTexts = [
   "SELECT CAST(id, 'DateTime(□)') FROM events",
@@ -502,7 +503,26 @@ export const zoneStatements: ReadonlyArray<string> = [
   "SELECT arrayMap((toString), [now()], ['file:/etc/passwd'])",
   "SELECT arrayMap(toHour, x.*) FROM (SELECT [now()] AS a, ['file:/etc/passwd'] AS b) AS x",
   "SELECT mapApply(toString, map(now(), 'file:/etc/passwd'))",
-  "SELECT arrayMap(CAST, [1], ['DateTime(\\'Fixed/UTC+00:00:10\\')'])"
+  "SELECT arrayMap(CAST, [1], ['DateTime(\\'Fixed/UTC+00:00:10\\')'])",
+  // A name behind a dot that is a type.
+  ...[
+    "1::Dynamic",
+    "CAST(1, 'Dynamic')",
+    "JSONExtract('1', 'Dynamic')",
+    "(1, 2)::Tuple(a Dynamic, b Int8)"
+  ].flatMap((dynamic) => [
+    `SELECT d."DateTime('file:/etc/passwd')" FROM (SELECT ${dynamic} AS d)`,
+    `SELECT "d.DateTime('file:/etc/passwd')" FROM (SELECT ${dynamic} AS d)`,
+    `SELECT d."FixedString(1000000)" FROM (SELECT ${dynamic} AS d)`
+  ]),
+  ...[
+    "metadata::JSON",
+    "CAST(metadata, 'JSON')",
+    "JSONExtract(metadata, 'json')",
+    "[metadata]::Array(JSON(a Int8))"
+  ].map(
+    (json) => `SELECT j.a.:"DateTime('file:/etc/passwd')" FROM (SELECT ${json} AS j FROM events)`
+  )
 ]
 
 export const hostileStatements: ReadonlyArray<string> = [

@@ -7,7 +7,7 @@ import { Effect, type Layer } from "effect"
 import fc from "fast-check"
 import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
 import { runs } from "../../../support/Runs.ts"
-import { beyondBounds, callsOfAll, constants, growingCalls } from "./SqlSizing.ts"
+import { beyondBounds, callsOfAll, constants, conversions, growingCalls } from "./SqlSizing.ts"
 
 /** Calls of each function that the engine computes, beside those that it refuses. */
 const CALLS = runs(10)
@@ -43,6 +43,14 @@ export const sqlSizesContract = (
           if (made.computed > 0) computed += 1
         }
         assert.isAbove(computed, 0.3 * all.size)
+      })
+    )
+
+    it.effect("bounds what is read as types in one another", () =>
+      Effect.gen(function* () {
+        const made = yield* beyond(fc.sample(conversions, { numRuns: EXPRESSIONS }))
+        assert.deepStrictEqual(made.beyond, [])
+        assert.isAbove(made.computed, 0.2 * EXPRESSIONS)
       })
     )
 

@@ -87,8 +87,37 @@ const types = [
   "'Tuple(a FixedString(9), b Array(Decimal(76, 3)), c Nullable(String))'",
   "'Enum8(\\'a\\' = 1, \\'long name\\' = 2)'",
   "'Nullable(Int256)'",
-  "'JSON'"
+  "'Variant(FixedString(40), Int256)'"
 ]
+/** Types in one another, and values of these shapes to read and to convert. */
+const nested: fc.Arbitrary<string> = fc.letrec<{ readonly of: string }>((tie) => ({
+  of: fc.oneof(
+    { maxDepth: 4, depthIdentifier: "types" },
+    fc.constantFrom("FixedString(90)", "String", "Int256", "Enum8('a long name' = 1)", "Bool"),
+    tie("of").map((one) => `Array(${one})`),
+    tie("of").map((one) => `Map(String, ${one})`),
+    fc.tuple(tie("of"), tie("of")).map(([one, other]) => `Tuple(a ${one}, b ${other})`)
+  )
+})).of
+const nestedValues: fc.Arbitrary<string> = fc
+  .letrec<{ readonly of: unknown }>((tie) => ({
+    of: fc.oneof(
+      { maxDepth: 5, depthIdentifier: "values" },
+      fc.constantFrom<unknown>("a", 1, null, {}, [], [[], [], []], [{}, {}, {}], { a: [], b: {} }),
+      fc.array(tie("of"), { maxLength: 5 }),
+      fc.dictionary(fc.constantFrom("a", "b", "c"), tie("of"))
+    )
+  }))
+  .of.map((one) => JSON.stringify(one))
+/** Values of JSON read as such types, and texts converted into them. */
+export const conversions: fc.Arbitrary<string> = fc
+  .tuple(nested, nestedValues, fc.boolean())
+  .map(([type, from, isRead]) => {
+    const named = type.replaceAll("'", "\\'")
+    return isRead
+      ? `JSONExtract('${from}', '${named}')`
+      : `CAST('${from.replaceAll('"', "\\'")}', '${named}')`
+  })
 const lambdas = [
   "x -> x",
   "x -> [x, x]",
@@ -176,7 +205,10 @@ export const growingCalls: ReadonlyArray<string> = [
   "CAST('a', 'FixedString /* */ (250)')",
   "JSONExtract('[1,\"a\",3]', 'Array(FixedString(250))')",
   "JSONExtract('{}', 'Tuple(a FixedString(100), b FixedString(100))')",
-  "'{}'::JSON(a FixedString(100))",
+  "JSONExtract('[[[],[],[],[]]]', 'Array(Array(Tuple(FixedString(250), FixedString(250))))')",
+  "JSONExtract('{\"a\":[{},{}]}', 'Map(String, Array(Tuple(FixedString(250))))')",
+  "CAST([[['a', 'b']], []] AS Array(Array(Array(FixedString(250)))))",
+  "CAST('a' AS Variant(FixedString(250), UInt8))",
   "arrayResize(CAST([], 'Array(FixedString(100))'), 50)",
   "toString(toInt256('-57896044618658097711785492504343953926634992332820282019728792003956564819968'))",
   "[toDecimal256('-1234567890123456789012345678901234567890.12345', 30)]",
