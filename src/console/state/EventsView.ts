@@ -2,8 +2,7 @@
  * What the page of events shows, as its address says it: every view is a link. Pure but for the views
  * that this browser keeps.
  */
-import { signal } from "@preact/signals"
-import { parseJson } from "../../domain/json/Json.ts"
+import { keptList } from "./KeptList.ts"
 
 export interface EventsView {
   readonly where: string
@@ -117,7 +116,6 @@ export interface SavedView {
   readonly address: string
 }
 
-const STORED_AS = "alk.views"
 const VIEWS_MAX = 50
 
 const isSavedView = (one: unknown): one is SavedView =>
@@ -125,29 +123,13 @@ const isSavedView = (one: unknown): one is SavedView =>
   && typeof (one as SavedView).address === "string"
   && /^\/events(?:\?|$)/.test((one as SavedView).address)
 
-const storedViews = (): ReadonlyArray<SavedView> => {
-  try {
-    const stored = parseJson(localStorage.getItem(STORED_AS) ?? "[]")
-    return Array.isArray(stored) ? stored.filter(isSavedView) : []
-  } catch {
-    return []
-  }
-}
+const views = keptList("alk.views", isSavedView, VIEWS_MAX)
 
-export const savedViews = signal<ReadonlyArray<SavedView>>(storedViews())
-
-const keepViews = (views: ReadonlyArray<SavedView>): void => {
-  savedViews.value = views
-  try {
-    localStorage.setItem(STORED_AS, JSON.stringify(views))
-  } catch {
-    // They hold for this page.
-  }
-}
+export const savedViews = views.items
 
 /** Keeps a view in this browser, in place of one with its name; the oldest beyond 50 go. */
 export const saveView = (view: SavedView): void =>
-  keepViews([...savedViews.peek().filter(({ name }) => name !== view.name), view].slice(-VIEWS_MAX))
+  views.keep([...savedViews.peek().filter(({ name }) => name !== view.name), view])
 
 export const dropView = (name: string): void =>
-  keepViews(savedViews.peek().filter((view) => view.name !== name))
+  views.keep(savedViews.peek().filter((view) => view.name !== name))

@@ -8,8 +8,10 @@ import { hex16, sha256 } from "../Forms.ts"
 import { CLIENT_ID_FORM, ID_LENGTH_MAX } from "../Identifiers.ts"
 import { NESTING_MAX } from "../json/StrictJson.ts"
 import { parseTimestamp } from "../Timestamp.ts"
+import { actorTypes, outcomes } from "./EventEnums.ts"
 
 export { NESTING_MAX } from "../json/StrictJson.ts"
+export { actorTypes, outcomes } from "./EventEnums.ts"
 
 /** Bytes of an event as sent, in RFC 8785 form. */
 export const EVENT_BYTES_MAX = 64 * 1024
@@ -38,14 +40,10 @@ export const isText = (text: string, lengthMax: number): boolean => {
   return text.length <= 2 * lengthMax && Array.from(text).length <= lengthMax
 }
 
-export const actorTypes = ["human", "agent", "system"] as const
-
 export const ActorType = Schema.Literals(actorTypes).annotate({
   description: "Who acted: a person, an agent on its own, or a system."
 })
 export type ActorType = typeof ActorType.Type
-
-export const outcomes = ["success", "failure", "error"] as const
 
 export const Outcome = Schema.Literals(outcomes).annotate({
   description: "success: it was done. failure: it was refused. error: it went wrong."

@@ -3,13 +3,21 @@ import { useSignal } from "@preact/signals"
 import type { RefObject } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import type { EventFacets } from "../../../client/gen/Api.d.ts"
+import { explainWhere } from "../../../domain/events/where/Explain.ts"
+import { parseWhere } from "../../../domain/events/where/Parse.ts"
 import { type ApiFailure, call } from "../../api/Client.ts"
+import { lastSearches, noteSearch } from "../../state/Searches.ts"
 import { whereFields, whereValue, wordBefore } from "../../state/Where.ts"
 
 interface Offer {
   readonly text: string
   readonly hint: string
 }
+
+const searchOffers = (): ReadonlyArray<Offer> =>
+  lastSearches()
+    .slice(0, OFFERS_MAX)
+    .map((text) => ({ text, hint: "asked before" }))
 
 const countable = ["action", "outcome", "actor_type", "actor_id", "resource_type", "resource_id"]
 const OFFERS_MAX = 8
@@ -51,6 +59,10 @@ const useOffers = (input: RefObject<HTMLInputElement | null>) => {
     asking.current?.abort()
     marked.value = -1
     const { selectionStart, value } = input.current!
+    if (value.trim() === "") {
+      offers.value = searchOffers()
+      return
+    }
     const { word } = wordBefore(value, selectionStart ?? value.length)
     const [, field, begun] = /^([a-z_]+):([^]*)$/.exec(word) ?? []
     if (field === undefined || !countable.includes(field)) {
@@ -79,7 +91,8 @@ const useOffers = (input: RefObject<HTMLInputElement | null>) => {
     box.setRangeText(taken, start, cursor, "end")
     box.focus()
     close()
-    if (taken.endsWith(":")) offer()
+    box.dispatchEvent(new Event("input", { bubbles: true }))
+    if (!taken.endsWith(":")) close()
   }
   /** True if the key was one for the list. */
   const press = (key: string): boolean => {
@@ -133,6 +146,15 @@ const Offers = ({
   </div>
 )
 
+/** How a text is read, in words; nothing of one that can't be. */
+const readingOf = (text: string): string | undefined => {
+  try {
+    return text.trim() === "" ? undefined : explainWhere(parseWhere(text, new Date().toISOString()))
+  } catch {
+    return undefined
+  }
+}
+
 export const QueryBox = ({
   apply,
   failure,
@@ -144,11 +166,14 @@ export const QueryBox = ({
   readonly failure: ApiFailure | undefined
 }) => {
   const input = useRef<HTMLInputElement>(null)
+  const typed = useSignal(text)
   const { close, marked, offer, offers, press, take } = useOffers(input)
   useEffect(() => {
     if (input.current !== null) input.current.value = text
+    typed.value = text
     close()
   }, [text])
+  const reading = readingOf(typed.value)
   const onKey = (event: KeyboardEvent): void => {
     const isLeft = event.key === "Escape" && offers.length === 0
     if (isLeft) input.current?.blur()
@@ -162,7 +187,9 @@ export const QueryBox = ({
         onSubmit={(event) => {
           event.preventDefault()
           close()
-          apply(input.current?.value.trim() ?? "")
+          const where = input.current?.value.trim() ?? ""
+          noteSearch(where)
+          apply(where)
         }}
       >
         <label for="where" class="hidden">
@@ -185,15 +212,22 @@ export const QueryBox = ({
           maxLength={4_096}
           placeholder="outcome:failure actor:u_1* metadata.amount>10000, or any text"
           defaultValue={text}
-          onInput={offer}
+          onInput={(event) => {
+            typed.value = event.currentTarget.value
+            offer()
+          }}
+          onFocus={(event) => {
+            if (event.currentTarget.value.trim() === "") offer()
+          }}
           onKeyDown={onKey}
           onBlur={close}
         />
         <button type="submit" class="primary">
           Search
         </button>
+        <Offers offers={offers} marked={marked} take={take} />
       </form>
-      <Offers offers={offers} marked={marked} take={take} />
+      {reading === undefined ? undefined : <p class="reading">Read as: {reading}</p>}
       {failure === undefined ? undefined : (
         <p id="where-failure" class="failure" role="alert">
           {failure.message}

@@ -2,7 +2,7 @@
  * What `where` can say of an event: conditions on its fields, combined with AND, OR and NOT. The
  * grammar is in Parse.ts, the meaning in Matches.ts; the store has the same meaning as SQL.
  */
-import { actorTypes, outcomes } from "../AuditEvent.ts"
+import { actorTypes, outcomes } from "../EventEnums.ts"
 
 export type Comparison = ">" | ">=" | "<" | "<="
 
