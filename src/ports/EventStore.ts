@@ -183,6 +183,8 @@ export interface Facets {
 export interface FoundEvent {
   readonly sequenceNumber: number
   readonly body: string
+  /** Where the row says that the event is on `alk.events`. */
+  readonly offset: number
 }
 
 /** The last row of a tenant. */

@@ -5,6 +5,7 @@ import { layerLiveFeed } from "../actors/feeds/LiveFeed.ts"
 import { layerTraceFeed } from "../actors/feeds/TraceFeed.ts"
 import { Keys } from "../actors/follower/Keys.ts"
 import { Following, layerLogFollower, RegistryView } from "../actors/follower/LogFollower.ts"
+import { layerWrittenEvents } from "../actors/follower/WrittenEvents.ts"
 import {
   runSelfVerification,
   type SliceReport
@@ -165,6 +166,7 @@ const layerApi = (
       )
     ),
     Layer.provideMerge(layerPrunedHashTree.pipe(Layer.provideMerge(layerPrunedTrees))),
+    Layer.provideMerge(layerWrittenEvents),
     Layer.provideMerge(Layer.mergeAll(layerLogFollower, layerCommandLog, layerQuarantineTopic)),
     Layer.provideMerge(ApiSettings.fromConfig(config, secret))
   )

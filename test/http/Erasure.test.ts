@@ -101,6 +101,29 @@ describe("POST /v1/events/{id}/erase", () => {
     assert.strictEqual(world.bodies.length, length)
   })
 
+  it("takes no other event for it, whatever the store says", async () => {
+    const id = await sent()
+    const other = await sent()
+    const at = (one: string) => world.bodies.findIndex((text) => text.includes(`"id":"${one}"`))
+    // The row of the other event has this id now, or the place of this one.
+    const event = JSON.parse(world.bodies[at(other)]!) as AuditEvent
+    world.bodies.push(JSON.stringify({ ...event, id: "renamed" }))
+    const renamed = world.bodies.length - 1
+    const length = world.bodies.length
+    for (const written of [world.bodies[at(other)]!, world.bodies[at(id)]!]) {
+      world.written.set(renamed, written)
+      assert.strictEqual((await erase("renamed")).status, 503)
+    }
+    assert.strictEqual(world.bodies.length, length)
+    // Nothing of it is on the topic any more: its hashes tell.
+    world.written.set(renamed, "removed")
+    assert.strictEqual((await erase("renamed")).status, 503)
+    world.written.set(at(id), "removed")
+    assert.strictEqual((await erase(id)).status, 200)
+    world.bodies.splice(renamed, 1)
+    world.written.clear()
+  })
+
   it("erases an event that never had details", async () => {
     const bare = { actor: { id: "u", type: "human" }, resource: { id: "r", type: "t" } }
     const id = await sent({ ...bare, metadata: undefined })

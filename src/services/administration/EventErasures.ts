@@ -3,14 +3,16 @@
  * so. The details themselves are taken out by the projection, which reads it like any other event.
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
+import { WrittenEvents } from "../../actors/follower/WrittenEvents.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { type AuditEvent, RESERVED_ACTION_PREFIX } from "../../domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
+import { faultOf, recompute } from "../../domain/events/HashChain.ts"
 import { parseEvent } from "../../domain/events/StoredEvent.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { type PreparedEvent, toBatch } from "../../domain/records/EventBatch.ts"
-import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
+import { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
 import {
   type IdempotencyKey,
   Ingest,
@@ -79,10 +81,58 @@ const erasureEvent = (
     { index, tenantId, secret, isOwn: true, ...keyOption(idempotency?.key) }
   )
 
+/** Fails if one of the events is not what the topic has: its erasure would name another event. */
+const makeAllWritten = Effect.gen(function* () {
+  const store = yield* EventStore
+  const projection = yield* ProjectionProgress
+  const written = yield* WrittenEvents
+
+  /**
+   * True if the sequencer has written the event that a row shows. Of one that has left the topic the
+   * row has to say it: its hashes come out as they are stored.
+   */
+  const isWritten = Effect.fnUntraced(function* (event: AuditEvent) {
+    const { content_hash, id, sequence_number, tenant_id } = event
+    const { final: deduplicate } = projection.of(tenant_id)
+    const row = yield* store.byId(tenant_id, id, sequence_number, deduplicate)
+    if (row === undefined) return false
+    const found = yield* written.at(tenant_id, row.offset)
+    if (found === "removed") {
+      const recomputed = recompute(row.body)
+      return recomputed !== undefined && faultOf(recomputed, undefined, false) === undefined
+    }
+    return (
+      found?.sequence_number === sequence_number
+      && found.id === id
+      && found.content_hash === content_hash
+    )
+  })
+
+  return Effect.fnUntraced(
+    function* (targets: ReadonlyArray<AuditEvent>) {
+      for (const target of targets) {
+        if (yield* isWritten(target)) continue
+        const { sequence_number, tenant_id } = target
+        const where = { tenantId: tenant_id, sequenceNumber: sequence_number }
+        yield* Effect.logError("AN EVENT TO ERASE IS NOT STORED AS IT WAS WRITTEN", where)
+        const cause = new Error(
+          `event ${sequence_number} is stored otherwise than alk.events has it`
+        )
+        return yield* new StoreUnavailable({ operation: "erase", cause })
+      }
+    },
+    Effect.catchTags({
+      LogUnavailable: (cause) => Effect.fail(new StoreUnavailable({ operation: "erase", cause })),
+      OffsetOutOfRange: (cause) => Effect.fail(new StoreUnavailable({ operation: "erase", cause }))
+    })
+  )
+})
+
 const make = Effect.fnUntraced(function* (secret: string) {
   const ingest = yield* Ingest
   const store = yield* EventStore
   const projection = yield* ProjectionProgress
+  const allWritten = yield* makeAllWritten
 
   /** The events with this id that come after one of them, in the order of the chain. */
   const named = Effect.fnUntraced(function* (tenantId: string, id: string, afterSequence: number) {
@@ -122,6 +172,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
   const erase = Effect.fn("EventErasures.erase")(function* (request: ErasureRequest) {
     const { eventId, idempotency, tenantId } = request
     const targets = yield* targetsOf(tenantId, eventId)
+    yield* allWritten(targets)
     // With a key the sequencer has to say whether it is the first time, even without anything to erase.
     if (targets.length === 0 && idempotency === undefined) return undefined
     const events = targets.map((target, index) => erasureEvent(secret, request, target, index))
@@ -142,5 +193,5 @@ const make = Effect.fnUntraced(function* (secret: string) {
 /** `secret` is `ALK_SECRET`. */
 export const layerEventErasures = (
   secret: Redacted.Redacted
-): Layer.Layer<EventErasures, never, Ingest | EventStore | ProjectionProgress> =>
+): Layer.Layer<EventErasures, never, Ingest | EventStore | ProjectionProgress | WrittenEvents> =>
   Layer.effect(EventErasures, make(Redacted.value(secret)))

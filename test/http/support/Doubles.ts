@@ -16,6 +16,7 @@ import {
   type ReceiptState,
   Receipts
 } from "../../../src/actors/follower/Receipts.ts"
+import { WrittenEvents } from "../../../src/actors/follower/WrittenEvents.ts"
 import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
 import { erasedTargetsOf } from "../../../src/actors/projection/ProjectionErasure.ts"
 import { advance } from "../../../src/actors/sequencer/Changelog.ts"
@@ -135,6 +136,8 @@ export class World {
   readonly state = emptyState(0, 1, windows)
   readonly commands: Array<Command> = []
   readonly bodies: Array<string> = []
+  /** What the topic has at an offset, where that is not what is stored. */
+  readonly written = new Map<number, string | "removed">()
   readonly receipts = new Map<string, Receipt>()
   readonly decisions = new Map<string, Deferred.Deferred<Decision>>()
   readonly proofs = new ProofWorld()
@@ -426,7 +429,11 @@ const storeOf = (world: World) =>
         })
         return body === undefined
           ? undefined
-          : { body, sequenceNumber: parse(body).sequence_number }
+          : {
+              body,
+              sequenceNumber: parse(body).sequence_number,
+              offset: world.bodies.indexOf(body)
+            }
       }),
     stats: ({ filter, limit, tenantId }) =>
       world.statsTooLarge
@@ -659,6 +666,13 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
     Layer.succeed(RecentEvents, world.recent),
     layerTraces(world.traces),
     Layer.mock(EventErasures, {}),
+    Layer.succeed(WrittenEvents, {
+      at: (_, offset) =>
+        Effect.sync(() => {
+          const text = world.written.get(offset) ?? world.bodies[offset]!
+          return text === "removed" ? text : parse(text)
+        })
+    }),
     actsOf(world),
     Layer.succeed(QuarantineTopic, quarantineOf(world)),
     sessionsOf(world),

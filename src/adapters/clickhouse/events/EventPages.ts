@@ -370,10 +370,10 @@ export const makeById =
     return store.readFirst(
       "byId",
       (bind) =>
-        `SELECT sequence_number, json FROM ${store.eventsOf(deduplicate)}`
+        `SELECT sequence_number, json, kafka_offset FROM ${store.eventsOf(deduplicate)}`
         + ` WHERE ${filterCondition(store.events, tenantId, { id, metadata: [], ...range }, bind)}`
         + " ORDER BY sequence_number, hash LIMIT 1",
-      (row) => ({ sequenceNumber: row.uint64(), body: row.string() })
+      (row) => ({ sequenceNumber: row.uint64(), body: row.string(), offset: row.uint64() })
     )
   }
 
