@@ -164,13 +164,25 @@ export interface OverlapQuery {
 export interface LoadedExecution {
   readonly tenantId: string
   readonly executionId: string
-  /** Stored JSON of every fact but the span events, without details, by fact number. */
+  /**
+   * Stored JSON of every fact but the span events, without details, by fact number. None where a
+   * fact of any kind is missing.
+   */
   readonly facts: ReadonlyArray<string>
   /** Facts and events recorded so far: the highest numbers. */
   readonly factCount: number
   readonly eventCount: number
   /** Offset of the last fact on `alk.traces`. */
   readonly lastOffset: number
+}
+
+/** A fact that does not follow the one before it in its execution. */
+export interface MisnumberedFact {
+  readonly executionId: string
+  /** In the chain. */
+  readonly sequence: number
+  readonly expected: number
+  readonly actual: number
 }
 
 export interface TraceKey {
@@ -305,7 +317,7 @@ export class TraceStore extends Context.Service<
     ): StoreResult<ReadonlyArray<LoadedExecution>>
 
     /**
-     * Take the details out of every fact of an execution up to, not including, a fact number: rows
+     * Take the details out of every fact of an execution before a sequence of the chain: rows
      * of version 1 replace them, and no query finds the old ones when this returns. What is erased
      * already stays as it is; what is there but is no fact goes, and is missing from then on.
      * Facts of it that were set aside lose theirs too.
@@ -313,7 +325,7 @@ export class TraceStore extends Context.Service<
     eraseDetails(
       tenantId: string,
       executionId: string,
-      beforeFactNumber: number,
+      beforeSequence: number,
       erasedAt: string
     ): StoreResult<void>
 
@@ -331,6 +343,16 @@ export class TraceStore extends Context.Service<
       last: number
     ): Stream.Stream<ReadonlyArray<StoredRow>, StoreUnavailable>
     extent(tenantId: string): StoreResult<ChainExtent>
+    /**
+     * Facts of a range of the tenant's chain whose number is not the one after that of the fact before
+     * of their execution, the lowest `limit`.
+     */
+    misnumbered(
+      tenantId: string,
+      first: number,
+      last: number,
+      limit: number
+    ): StoreResult<ReadonlyArray<MisnumberedFact>>
     /** Sequences of [first, last] that have physical copies of one row, the lowest `limit`. */
     copies(
       tenantId: string,

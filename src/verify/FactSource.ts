@@ -28,6 +28,8 @@ const CONFLICTS_MAX = 100
 const COPIES_MAX = 100
 /** Facts without an entry in the index of span ids that are named, and entries without a fact. */
 const INDEX_FAULTS_MAX = 100
+/** Facts that are named whose numbers do not follow. */
+const NUMBER_FAULTS_MAX = 100
 /** Executions with erased facts whose erasure is looked up apart at most. */
 const LOOKUPS_MAX = 10_000
 
@@ -64,7 +66,7 @@ interface Undetailed {
   /** The first of them. */
   readonly fact: TraceFact
   readonly row: StoredRow
-  /** Number of the last of them. */
+  /** Sequence of the last of them. */
   last: number
 }
 
@@ -83,15 +85,15 @@ export class UndetailedFacts {
     if (!isUndetailed(fact)) return
     const key = keyOf(fact.execution_id, fact.erased_at ?? "")
     const known = this.#open.get(key)
-    if (known === undefined) this.#open.set(key, { fact, row, last: fact.fact_number })
-    else known.last = Math.max(known.last, fact.fact_number)
+    if (known === undefined) this.#open.set(key, { fact, row, last: fact.chain_sequence })
+    else known.last = Math.max(known.last, fact.chain_sequence)
   }
 
   /** The fact that records an erasure was found. */
-  close({ created_at, execution_id, fact_number }: TraceFact): void {
+  close({ chain_sequence, created_at, execution_id }: TraceFact): void {
     const key = keyOf(execution_id, created_at)
     const known = this.#open.get(key)
-    if (known !== undefined && known.last < fact_number) this.#open.delete(key)
+    if (known !== undefined && known.last < chain_sequence) this.#open.delete(key)
   }
 
   get open(): ReadonlyArray<Undetailed> {
@@ -213,19 +215,46 @@ const indexBreaks = Effect.fnUntraced(function* (
   ]
 })
 
+/** That the facts of each execution are numbered one after the other, as far as they are there. */
+const numberBreaks = Effect.fnUntraced(function* (
+  tenantId: string,
+  first: number,
+  last: number,
+  isWhole: boolean
+) {
+  const store = yield* TraceStore
+  const found = yield* store.misnumbered(tenantId, first, last, NUMBER_FAULTS_MAX)
+  return found
+    .filter(({ actual, expected }) => isWhole || actual < expected)
+    .map(
+      ({ actual, executionId, expected, sequence }): Break => ({
+        sequence_number: sequence,
+        event_id: null,
+        ...contentFault(
+          `fact_number ${expected} of the execution ${executionId}`,
+          `fact_number ${actual}`
+        )
+      })
+    )
+})
+
 /** Over the tenant's rows in the store. */
 export const factSource = Effect.fnUntraced(function* (tenantId: string) {
   const store = yield* TraceStore
   const context = yield* Effect.context<EventLog | TraceStore | ProjectionProgress>()
   const open = new UndetailedFacts()
+  let [isWhole, sequence] = [true, 0]
+  const judge = (row: StoredRow): JudgedRow => {
+    isWhole &&= sequence === 0 || row.sequenceNumber <= sequence + 1
+    sequence = row.sequenceNumber
+    return judged(tenantId, row, open)
+  }
   const source: ChainSource = {
     chain: "traces",
     scheme: TRACE_SCHEME,
     noun: "trace fact",
     rows: (first, last) =>
-      store
-        .chainRows(tenantId, first, last)
-        .pipe(Stream.map((rows) => rows.map((row) => judged(tenantId, row, open)))),
+      store.chainRows(tenantId, first, last).pipe(Stream.map((rows) => rows.map(judge))),
     trusted: () => Effect.succeed(new Map()),
     rangeWithin: (bounds) => rangeWithin(tenantId, bounds).pipe(Effect.provideContext(context)),
     extent: store.extent(tenantId),
@@ -235,7 +264,8 @@ export const factSource = Effect.fnUntraced(function* (tenantId: string) {
       Effect.gen(function* () {
         yield* unexplained(tenantId, open)
         const index = yield* indexBreaks(tenantId, first, last, onlyRange)
-        return [...open.open.map(undetailedBreak), ...index]
+        const numbers = yield* numberBreaks(tenantId, first, last, isWhole)
+        return [...open.open.map(undetailedBreak), ...index, ...numbers]
       }).pipe(Effect.provideContext(context))
   }
   return source

@@ -89,7 +89,7 @@ const takeFact = (
       ? {
           tenantId,
           executionId: fact.execution_id,
-          beforeFactNumber: fact.fact_number,
+          beforeSequence: fact.chain_sequence,
           erasedAt: fact.created_at
         }
       : undefined
@@ -100,8 +100,8 @@ const insertFacts = Effect.fnUntraced(function* ({ conflicts, facts }: Rows) {
   const store = yield* TraceStore
   for (const { erase, rows } of facts) {
     if (erase !== undefined) {
-      const { beforeFactNumber, erasedAt, executionId, tenantId } = erase
-      yield* store.eraseDetails(tenantId, executionId, beforeFactNumber, erasedAt)
+      const { beforeSequence, erasedAt, executionId, tenantId } = erase
+      yield* store.eraseDetails(tenantId, executionId, beforeSequence, erasedAt)
     }
     yield* measured(rows.length, insertAll(rows, store.insertFacts))
   }

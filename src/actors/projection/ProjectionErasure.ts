@@ -22,11 +22,11 @@ export interface ErasedEvents {
   readonly erasures: ReadonlyArray<EventErasure>
 }
 
-/** An execution whose facts before `beforeFactNumber` lose their details. */
+/** An execution whose facts before `beforeSequence` of the chain lose their details. */
 export interface ErasedExecution {
   readonly tenantId: string
   readonly executionId: string
-  readonly beforeFactNumber: number
+  readonly beforeSequence: number
   readonly erasedAt: string
 }
 

@@ -66,14 +66,14 @@ const ofFacts = (): Erasures => {
       if (fact?.type !== "execution.erased" || fact.tenant_id !== tenantOf(record)) return
       const key = `${fact.tenant_id}${SEPARATOR}${fact.execution_id}`
       const known = executions.get(key) ?? []
-      known.push({ before: fact.fact_number, erasedAt: fact.created_at })
+      known.push({ before: fact.chain_sequence, erasedAt: fact.created_at })
       executions.set(key, known)
     },
     apply: (record) => {
       const fact = record.value === null ? undefined : parseFact(record.value.toString())
       if (fact?.details === undefined) return record
       const known = executions.get(`${fact.tenant_id}${SEPARATOR}${fact.execution_id}`) ?? []
-      const by = known.find(({ before }) => fact.fact_number < before)
+      const by = known.find(({ before }) => fact.chain_sequence < before)
       return by === undefined ? record : withValue(record, eraseFact(fact, by.erasedAt))
     }
   }

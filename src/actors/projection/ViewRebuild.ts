@@ -57,21 +57,29 @@ interface Differences {
   readonly denied: Map<number, Array<string>>
 }
 
-/** Sorts the rows at the offset of a record into its own and others. */
-const compareRecord = (
-  record: LogRecord,
-  rows: ReadonlyArray<ComparedRecord>,
-  isRecord: IsRecord,
-  into: Differences
-): void => {
-  const text = record.value ?? Buffer.alloc(0)
-  const own = rows.filter((row) => isRowOf(text, row, isRecord))
-  if (own.length < rows.length) {
-    const digests = own.map((row) => row.digest)
-    into.denied.set(record.offset, digests)
+type RowsByOffset = ReadonlyMap<number, ReadonlyArray<ComparedRecord>>
+
+/** Sorts the rows at the offsets of records into their own and others, which the topic denies. */
+const differencesOf = (
+  records: ReadonlyArray<LogRecord>,
+  stored: RowsByOffset,
+  isRecord: (record: LogRecord) => IsRecord
+): Differences => {
+  const found: Differences = { records: [], denied: new Map() }
+  for (const offset of stored.keys()) found.denied.set(offset, [])
+  for (const record of records) {
+    const text = record.value ?? Buffer.alloc(0)
+    const rows = stored.get(record.offset) ?? []
+    const own = rows.filter((row) => isRowOf(text, row, isRecord(record)))
+    found.denied.delete(record.offset)
+    if (own.length < rows.length) {
+      const digests = own.map((row) => row.digest)
+      found.denied.set(record.offset, digests)
+    }
+    const isShown = own.length > 0 && own.every(({ isDisagreeing }) => !isDisagreeing)
+    found.records.push({ record, isShown })
   }
-  const isShown = own.length > 0 && own.every(({ isDisagreeing }) => !isDisagreeing)
-  into.records.push({ record, isShown })
+  return found
 }
 
 type Range = Denied & { readonly below: number }
@@ -137,7 +145,7 @@ class Comparison {
   #removed: RemovedChains = nothingRemoved
   /** Asked whenever something is missing: rows go once the registry says so. */
   readonly #readRemoved: ReturnType<typeof makeRemovedChains>
-  /** Read once something is missing: what comes back is stored as erasing has left it. */
+  /** Read once something is missing or erased: of a row, only the topic says that it was erased. */
   #erasures: Erasures | undefined
 
   constructor(reader: LogReader, place: RebuildPlace) {
@@ -149,21 +157,19 @@ class Comparison {
   /** Compares the offsets in [from, end), and mends what differs. */
   readonly window = Effect.fnUntraced({ self: this }, function* (from: number, end: number) {
     const { partition, projected, tenantId } = this.#place
-    const { isRecord = () => false, topic } = projected
+    const { topic } = projected
     const rows = (yield* StoredTopics).of(topic)
     const stored = Map.groupBy(
       yield* rows.compare(partition, from, end, tenantId),
       ({ offset }) => offset
     )
-    const found: Differences = { records: [], denied: new Map() }
-    yield* scan(this.#reader, { topic, partition, offset: from }, end, (records) => {
-      for (const record of records) {
-        if (tenantId !== undefined && tenantOf(record) !== tenantId) continue
-        compareRecord(record, stored.get(record.offset) ?? [], isRecord, found)
-      }
+    const records: Array<LogRecord> = []
+    yield* scan(this.#reader, { topic, partition, offset: from }, end, (some) => {
+      records.push(
+        ...some.filter((record) => tenantId === undefined || tenantOf(record) === tenantId)
+      )
     })
-    const offsets = new Set(found.records.map(({ record }) => record.offset))
-    for (const offset of stored.keys()) if (!offsets.has(offset)) found.denied.set(offset, [])
+    const found = yield* this.#differences(from, records, stored)
     const isWhole = found.records.every(({ isShown }) => isShown)
     if (isWhole) for (const { record } of found.records) this.#learn(record)
     const missing = isWhole ? [] : yield* this.#storeAgain(found, yield* this.#erasuresFrom(from))
@@ -175,6 +181,20 @@ class Comparison {
       set_aside
     }
   })
+
+  /** A row that is no record's own may be one that was erased, as the topic then says. */
+  readonly #differences = Effect.fnUntraced(
+    { self: this },
+    function* (from: number, records: ReadonlyArray<LogRecord>, stored: RowsByOffset) {
+      const found = differencesOf(records, stored, () => () => false)
+      if (found.denied.size === 0 || this.#place.projected.isRecord === undefined) return found
+      const { apply } = yield* this.#erasuresFrom(from)
+      return differencesOf(records, stored, (record) => {
+        const left = String(apply(record).value)
+        return (_, row) => row === left
+      })
+    }
+  )
 
   /** Stores what is not shown, in its place of the chain; what it stores comes back. */
   readonly #storeAgain = Effect.fnUntraced(

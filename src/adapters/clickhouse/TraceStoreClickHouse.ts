@@ -13,6 +13,7 @@ import { makeChain } from "./traces/TraceChain.ts"
 import {
   makeChainRows,
   makeFactFrom,
+  makeMisnumbered,
   makeStrayIndex,
   makeUnindexed
 } from "./traces/TraceChainRows.ts"
@@ -69,6 +70,7 @@ export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnectio
       extent: makeExtent(store, facts, "chain_sequence"),
       copies: makeCopies(store, facts, "chain_sequence"),
       factFrom: makeFactFrom(store),
+      misnumbered: makeMisnumbered(store),
       unindexed: makeUnindexed(store),
       strayIndex: makeStrayIndex(store),
       links: makeLinks(store),

@@ -8,8 +8,8 @@ import { eraseFact, parseFact, recomputeFact, type TraceFact } from "../traces/T
 import { ChainOrder, type ForgettingTopic, madeIn, type TopicRecord } from "./ForgettingTopic.ts"
 
 interface Erased {
-  /** The facts before this one lose their details. */
-  readonly beforeFactNumber: number
+  /** The facts before this one of the chain lose their details. */
+  readonly beforeSequence: number
   readonly erasedAt: string
 }
 
@@ -53,7 +53,7 @@ export class ErasedFacts implements ForgettingTopic {
       executions: new Map<string, Array<Erased>>(),
       spans: new Set<string>()
     }))
-    const erased = { beforeFactNumber: fact.fact_number, erasedAt: fact.created_at }
+    const erased = { beforeSequence: fact.chain_sequence, erasedAt: fact.created_at }
     madeIn(executions, fact.execution_id, () => []).push(erased)
     this.erasures += 1
   }
@@ -64,7 +64,7 @@ export class ErasedFacts implements ForgettingTopic {
     const fact = parseFact(record.value.toString())
     const erasures = fact && tenant.executions.get(fact.execution_id)
     if (fact === undefined || erasures === undefined) return "keep"
-    const erased = erasures.find(({ beforeFactNumber }) => fact.fact_number < beforeFactNumber)
+    const erased = erasures.find(({ beforeSequence }) => fact.chain_sequence < beforeSequence)
     if (erased === undefined) return "keep"
     const span = spanOf(fact)
     if (span !== undefined) tenant.spans.add(span)

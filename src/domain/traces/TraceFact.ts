@@ -429,6 +429,24 @@ export const parseFact = (storedJson: string): TraceFact | undefined => {
   }
 }
 
+const placeOf = (fact: TraceFact): FactPlace => ({
+  tenantId: fact.tenant_id,
+  chainSequence: fact.chain_sequence,
+  createdAt: fact.created_at,
+  prevHash: fact.prev_hash
+})
+
+const factHashes = (fact: TraceFact, place: FactPlace, detailsHash: string | undefined) => {
+  const contentHash = digest("sha256", factCoreText(fact, detailsHash), "hex")
+  return { contentHash, hash: factLinkHash(place, contentHash) }
+}
+
+/** True if the hashes of a fact are what its members hash to, details aside. */
+export const holdsItsHashes = (fact: TraceFact): boolean => {
+  const { contentHash, hash } = factHashes(fact, placeOf(fact), fact.details_hash)
+  return contentHash === fact.content_hash && hash === fact.hash
+}
+
 /** Recompute every hash of a fact from nothing but its stored JSON. Undefined if it is no fact. */
 export const recomputeFact = (storedJson: string): RecomputedFact | undefined => {
   const fact = parseFact(storedJson)
@@ -438,17 +456,8 @@ export const recomputeFact = (storedJson: string): RecomputedFact | undefined =>
       fact.details === undefined ? undefined : canonicalize(fact.details as JsonObject)
     const detailsHash =
       details === undefined ? undefined : factDetailsHash(fact.details_salt ?? "", details)
-    const place: FactPlace = {
-      tenantId: fact.tenant_id,
-      chainSequence: fact.chain_sequence,
-      createdAt: fact.created_at,
-      prevHash: fact.prev_hash
-    }
-    const contentHash = digest(
-      "sha256",
-      factCoreText(fact, detailsHash ?? fact.details_hash),
-      "hex"
-    )
+    const place = placeOf(fact)
+    const { contentHash, hash } = factHashes(fact, place, detailsHash ?? fact.details_hash)
     const written =
       fact.erased_at === undefined
         ? storeFact(
@@ -463,7 +472,7 @@ export const recomputeFact = (storedJson: string): RecomputedFact | undefined =>
       fact,
       detailsHash,
       contentHash,
-      hash: factLinkHash(place, contentHash),
+      hash,
       exact: storedJson === written
     }
   } catch {

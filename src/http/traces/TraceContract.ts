@@ -133,8 +133,8 @@ export const TRACE_PAGE_SIZE = 10_000
 /** Bytes of stored JSON of one page; one item always, and then as many as fit. */
 export const TRACE_PAGE_BYTES_MAX = 4 * 1_048_576
 /**
- * Spans, edges, and characters of names and errors that one graph may show. Ordering and hashing it
- * is one piece of work in the process: 10,000 spans took 100 MB and 0.3 to 0.6 s of a core.
+ * Spans, edges, and characters of names, errors and ids that one graph may show. Ordering and hashing
+ * it is one piece of work in the process: 10,000 spans took 100 MB and 0.3 to 0.6 s of a core.
  */
 export const DAG_SPANS_MAX = 10_000
 export const DAG_EDGES_MAX = 50_000
@@ -322,8 +322,9 @@ export const listSpans = HttpApiEndpoint.get("listSpans", "/api/v1/executions/:i
 
 const graphErrors = errorsOf("text", 400, 401, 403, 404, 413, 503)
 const graphLimits =
-  "413 for an execution of more than 10,000 spans, 50,000 edges, or 16 Mi characters of names and "
-  + "errors: its spans can be read from `/api/v1/executions/{id}/spans`, page by page or as NDJSON."
+  "413 for an execution of more than 10,000 spans, 50,000 edges, or 16 Mi characters of "
+  + "names, errors and ids: its spans can be read from `/api/v1/executions/{id}/spans`, page by page "
+  + "or as NDJSON."
 
 export const getDag = HttpApiEndpoint.get("getDag", "/api/v1/executions/:id/dag", {
   params: executionId,

@@ -59,6 +59,17 @@ const shownOfWhole = ({ error, metadata, name }: FactDetails, readsMetadata: boo
 const edgesOf = (fact: TraceFact): number =>
   fact.type === "span.started" ? 1 + fact.caused_by_span_ids.length : 0
 
+/** As it is, and as the id of an edge has it. */
+const idLength = (id: string): number => id.length + encodeURIComponent(id).length
+
+/** Characters of the ids of a span and of the edges to it. */
+const idsLength = (fact: TraceFact): number => {
+  if (fact.type !== "span.started") return 0
+  const own = idLength(fact.span_id)
+  const others = [...fact.caused_by_span_ids, fact.parent_span_id ?? ""]
+  return others.reduce((sum, other) => sum + own + idLength(other), own)
+}
+
 /** Folds outlines into a view. */
 class OutlineFold {
   readonly #view: TraceView
@@ -88,7 +99,7 @@ class OutlineFold {
     if (this.#edges > DAG_EDGES_MAX)
       return Effect.fail(tooLarge(`more than ${DAG_EDGES_MAX} edges`))
     return this.#textLength > DAG_TEXT_MAX
-      ? Effect.fail(tooLarge(`names and errors of more than ${DAG_TEXT_MAX} characters`))
+      ? Effect.fail(tooLarge(`names, errors and ids of more than ${DAG_TEXT_MAX} characters`))
       : Effect.void
   }
 
@@ -100,7 +111,7 @@ class OutlineFold {
         ? shownOfWhole(fact.details ?? {}, this.readsMetadata)
         : shownOfTexts(this.readsMetadata ? details : { ...details, metadata: "" })
     this.#edges += edgesOf(fact)
-    this.#textLength += shown.textLength
+    this.#textLength += shown.textLength + idsLength(fact)
     this.#metadataLength += shown.metadataLength
     // Its hashes are not kept.
     this.#view.take({ ...fact, prev_hash: "", content_hash: "", hash: "", details: shown.details })

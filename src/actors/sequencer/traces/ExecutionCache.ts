@@ -91,15 +91,20 @@ export class ExecutionCache {
           Option.none<ReadonlyArray<LoadedExecution>>()
         )
       ),
-      Effect.map((loaded) => {
+      Effect.flatMap((loaded) => {
         if (Option.isNone(loaded)) {
           this.#confirmed = false
-          return missing
+          return Effect.succeed(missing)
         }
         const now = nowMicros()
-        const taken = loaded.value.map((execution) => this.#state.traces.take(execution, now))
-        // What the store holds of one of them is no execution: treated as if it had not answered.
-        return taken.every(Boolean) ? NONE : missing
+        const wrong = loaded.value.filter((one) => !this.#state.traces.take(one, now))
+        if (wrong.length === 0) return Effect.succeed(NONE)
+        // Treated as if the store had not answered: what it says can't be continued.
+        const executions = wrong.map(({ executionId, tenantId }) => `${tenantId}/${executionId}`)
+        return Effect.as(
+          Effect.logError("AN EXECUTION IS NOT STORED AS IT WAS WRITTEN", { executions }),
+          missing
+        )
       })
     )
   }

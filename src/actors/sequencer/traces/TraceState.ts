@@ -4,7 +4,7 @@
  * from there when it is named again. Knows no operations.
  */
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
-import { parseFact } from "../../../domain/traces/TraceFact.ts"
+import { holdsItsHashes, parseFact } from "../../../domain/traces/TraceFact.ts"
 import type { LoadedExecution } from "../../../ports/TraceStore.ts"
 import { ExecutionEntry } from "./TraceEntry.ts"
 import {
@@ -27,12 +27,15 @@ interface TenantTraces {
   readonly executionOf: Map<string, string>
 }
 
-/** The entry that loaded facts add up to; undefined if they are not those of an execution. */
+/** The entry that loaded facts add up to; undefined if they are not those that were written. */
 const unpack = (loaded: LoadedExecution, nowMicros: number): ExecutionEntry | undefined => {
   const entry = ExecutionEntry.empty(loaded.tenantId, loaded.executionId, nowMicros)
   for (const body of loaded.facts) {
     const fact = parseFact(body)
-    if (fact === undefined || fact.execution_id !== loaded.executionId) return undefined
+    if (fact?.execution_id !== loaded.executionId || fact.tenant_id !== loaded.tenantId) {
+      return undefined
+    }
+    if (!holdsItsHashes(fact)) return undefined
     const { details_hash: hash, details_salt: salt } = fact
     entry.fold(fact, hash === undefined || salt === undefined ? undefined : { hash, salt })
   }
@@ -106,7 +109,7 @@ export class TraceState {
 
   /**
    * Remember an execution that was loaded from the store. What is in memory knows better than the
-   * store, so only what is missing there is taken. False if the facts are not those of an execution
+   * store, so only what is missing there is taken. False if the facts are not those that were written
    * (the store was changed from outside): then what was missing has not been loaded.
    */
   take(loaded: LoadedExecution, nowMicros: number): boolean {

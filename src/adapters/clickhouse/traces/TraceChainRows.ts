@@ -3,7 +3,7 @@
  * chain, although the table is in that of executions, and whether the index of span ids agrees with
  * the facts. Judges nothing.
  */
-import type { FactTime, TraceStore } from "../../../ports/TraceStore.ts"
+import type { FactTime, MisnumberedFact, TraceStore } from "../../../ports/TraceStore.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { readChunk } from "../topics/ChainTable.ts"
 import { inWindows, nextSequence } from "./ChainWindows.ts"
@@ -46,6 +46,44 @@ export const makeFactFrom =
         + ` (SELECT min(chain_sequence) FROM ${store.facts} WHERE ${bind.tenant(tenantId)}`
         + ` AND chain_sequence >= ${bind.integer(sequence)}) LIMIT 1`,
       (row): FactTime => ({ sequence: row.uint64(), createdAt: row.string() })
+    )
+
+/**
+ * Whether the numbers of an execution's facts are one after the other, in no order: those of all but
+ * the last are those before all but the first.
+ */
+const IN_ORDER =
+  "sumWithOverflow(sipHash64(fact_number)) - sipHash64(max(fact_number))"
+  + " = sumWithOverflow(sipHash64(toUInt64(fact_number - 1)))"
+  + " - sipHash64(toUInt64(min(fact_number) - 1))"
+
+/** Of few executions the facts are put in order: those whose numbers are not, or that have copies. */
+export const makeMisnumbered =
+  (store: StoreClient): Store["misnumbered"] =>
+  (tenantId, first, last, limit) =>
+    store.read(
+      "misnumbered",
+      (bind) => {
+        const range = `${bind.tenant(tenantId)} AND ${bind.between("chain_sequence", first, last)}`
+        const suspects =
+          `SELECT execution_id FROM ${store.facts} WHERE ${range} GROUP BY execution_id`
+          + ` HAVING NOT (${IN_ORDER}) ORDER BY min(chain_sequence) LIMIT ${bind.integer(limit)}`
+        const facts =
+          "SELECT DISTINCT execution_id, chain_sequence, fact_number"
+          + ` FROM ${store.facts} WHERE ${range} AND execution_id IN (${suspects})`
+        return (
+          "SELECT execution_id, chain_sequence, toUInt64(before + 1), fact_number FROM (SELECT *,"
+          + " lagInFrame(fact_number, 1, toUInt64(fact_number - 1)) OVER (PARTITION BY execution_id"
+          + ` ORDER BY chain_sequence, fact_number) AS before FROM (${facts}))`
+          + ` WHERE fact_number != before + 1 ORDER BY chain_sequence LIMIT ${bind.integer(limit)}`
+        )
+      },
+      (row): MisnumberedFact => ({
+        executionId: row.string(),
+        sequence: row.uint64(),
+        expected: row.uint64(),
+        actual: row.uint64()
+      })
     )
 
 const NAMES_A_SPAN = "type IN ('span.started', 'execution.started') AND span_id != ''"

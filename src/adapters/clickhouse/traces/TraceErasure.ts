@@ -30,21 +30,21 @@ const erasedRow = (
 interface ExecutionErasure {
   readonly tenantId: string
   readonly executionId: string
-  readonly beforeFactNumber: number
+  readonly beforeSequence: number
   readonly erasedAt: string
 }
 
 /** Take the details out of what was set aside of an execution. */
 const eraseAside = (
   store: StoreClient,
-  { beforeFactNumber, erasedAt, executionId, tenantId }: ExecutionErasure
+  { beforeSequence, erasedAt, executionId, tenantId }: ExecutionErasure
 ) =>
   eraseSetAside(
     store,
     "facts",
     (bind) =>
       `${bind.tenant(tenantId)} AND detail = ${bind.string(executionId)}`
-      + ` AND JSONExtractUInt(body, 'fact_number') < ${bind.integer(beforeFactNumber)}`,
+      + ` AND JSONExtractUInt(body, 'chain_sequence') < ${bind.integer(beforeSequence)}`,
     (body) => erased(body, erasedAt)
   )
 
@@ -55,7 +55,7 @@ export const eraseCopies = Effect.fnUntraced(function* (store: StoreClient, part
     (bind) => {
       const own = bind.partition(partition)
       return (
-        "SELECT DISTINCT tenant_id, execution_id, fact_number,"
+        "SELECT DISTINCT tenant_id, execution_id, chain_sequence,"
         + ` JSONExtractString(body, 'created_at') FROM ${store.facts}`
         + ` WHERE ${own} AND type = 'execution.erased' AND (tenant_id, execution_id)`
         + ` IN (${unerasedKeys(store, "facts", "detail", own)})`
@@ -64,7 +64,7 @@ export const eraseCopies = Effect.fnUntraced(function* (store: StoreClient, part
     (row): ExecutionErasure => ({
       tenantId: row.string(),
       executionId: row.string(),
-      beforeFactNumber: row.uint64(),
+      beforeSequence: row.uint64(),
       erasedAt: row.string()
     })
   )
@@ -72,35 +72,33 @@ export const eraseCopies = Effect.fnUntraced(function* (store: StoreClient, part
 })
 
 export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
-  Effect.fn("TraceStore.eraseDetails")(
-    function* (tenantId, executionId, beforeFactNumber, erasedAt) {
-      yield* eraseAside(store, { tenantId, executionId, beforeFactNumber, erasedAt })
-      const withDetails: Statement = (bind) =>
-        `${ofExecution(tenantId, executionId, bind)}`
-        + ` AND fact_number < ${bind.integer(beforeFactNumber)} AND version != 1`
-      const count = yield* store.readOne(
-        "eraseDetails",
-        (bind) => `SELECT count() FROM ${store.facts} WHERE ${withDetails(bind)}`,
-        (row) => row.uint64()
-      )
-      if (count === 0) return
-      // Rows that are there already were written before a start that was broken off, or a replay.
-      const left: Statement = (bind) =>
-        `${withDetails(bind)} AND (fact_number, hash) NOT IN (SELECT fact_number, hash`
-        + ` FROM ${store.facts} WHERE ${ofExecution(tenantId, executionId, bind)} AND version = 1)`
-      let last: PlacedFact | undefined
-      for (;;) {
-        const chunk = yield* factChunk(store, "eraseDetails", left, last)
-        if (chunk.length === 0) break
-        const rows = chunk.flatMap((fact) => erasedRow(fact, erasedAt))
-        yield* insertRows(store, "eraseDetails", store.facts, rows)
-        last = chunk.at(-1)
-      }
-      yield* store.change(
-        "eraseDetails",
-        (bind) =>
-          `DELETE FROM ${store.facts} WHERE ${withDetails(bind)}`
-          + " SETTINGS lightweight_deletes_sync = 2"
-      )
+  Effect.fn("TraceStore.eraseDetails")(function* (tenantId, executionId, beforeSequence, erasedAt) {
+    yield* eraseAside(store, { tenantId, executionId, beforeSequence, erasedAt })
+    const withDetails: Statement = (bind) =>
+      `${ofExecution(tenantId, executionId, bind)}`
+      + ` AND chain_sequence < ${bind.integer(beforeSequence)} AND version != 1`
+    const count = yield* store.readOne(
+      "eraseDetails",
+      (bind) => `SELECT count() FROM ${store.facts} WHERE ${withDetails(bind)}`,
+      (row) => row.uint64()
+    )
+    if (count === 0) return
+    // Rows that are there already were written before a start that was broken off, or a replay.
+    const left: Statement = (bind) =>
+      `${withDetails(bind)} AND (fact_number, hash) NOT IN (SELECT fact_number, hash`
+      + ` FROM ${store.facts} WHERE ${ofExecution(tenantId, executionId, bind)} AND version = 1)`
+    let last: PlacedFact | undefined
+    for (;;) {
+      const chunk = yield* factChunk(store, "eraseDetails", left, last)
+      if (chunk.length === 0) break
+      const rows = chunk.flatMap((fact) => erasedRow(fact, erasedAt))
+      yield* insertRows(store, "eraseDetails", store.facts, rows)
+      last = chunk.at(-1)
     }
-  )
+    yield* store.change(
+      "eraseDetails",
+      (bind) =>
+        `DELETE FROM ${store.facts} WHERE ${withDetails(bind)}`
+        + " SETTINGS lightweight_deletes_sync = 2"
+    )
+  })

@@ -233,7 +233,10 @@ export const makePayload =
     )
   }
 
-type Summary = Omit<LoadedExecution, "facts">
+interface Summary extends Omit<LoadedExecution, "facts"> {
+  /** There is a fact of each number. */
+  readonly isWhole: boolean
+}
 
 /** One key of two texts, neither of which holds U+0000. */
 const keyOf = (tenantId: string, id: string): string => `${tenantId}\0${id}`
@@ -271,7 +274,8 @@ const summaries = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
     "load",
     () =>
       "SELECT tenant_id, execution_id, max(fact_number), max(sequence_number),"
-      + ` max(kafka_offset) FROM ${store.facts} WHERE ${ofTenants(executions)} AND ${ALL_SCOPES}`
+      + " max(kafka_offset), uniqExact(fact_number) = max(fact_number)"
+      + ` FROM ${store.facts} WHERE ${ofTenants(executions)} AND ${ALL_SCOPES}`
       + ` AND (tenant_id, execution_id) IN ${pairsOf(executions)}`
       + " GROUP BY tenant_id, execution_id",
     (row): Summary => ({
@@ -279,7 +283,8 @@ const summaries = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
       executionId: row.string(),
       factCount: row.uint64(),
       eventCount: row.uint64(),
-      lastOffset: row.uint64()
+      lastOffset: row.uint64(),
+      isWhole: row.uint8() === 1
     })
   )
 
@@ -325,9 +330,9 @@ export const makeLoad = (store: StoreClient): Store["load"] =>
     const rows = Map.groupBy(yield* structures(store, found), ({ executionId, tenantId }) =>
       keyOf(tenantId, executionId)
     )
-    return found.map((summary) => ({
+    return found.map(({ isWhole, ...summary }) => ({
       ...summary,
-      facts: (rows.get(keyOf(summary.tenantId, summary.executionId)) ?? [])
+      facts: (isWhole ? (rows.get(keyOf(summary.tenantId, summary.executionId)) ?? []) : [])
         .filter(({ factNumber }) => factNumber <= summary.factCount)
         .map(({ body }) => body)
     }))

@@ -280,7 +280,12 @@ describe("a loaded execution", () => {
       loadedFrom(memory, { facts: memory.bodies.slice(1) }),
       loadedFrom(memory, { facts: [...memory.bodies, "{}"] }),
       loadedFrom(memory, { executionId: "other" }),
-      loadedFrom(memory, { facts: [] })
+      loadedFrom(memory, { facts: [] }),
+      loadedFrom(memory, { tenantId: "other" }),
+      loadedFrom(memory, {
+        facts: memory.bodies.map((body) => body.replace("COMPLETED", "FAILED"))
+      }),
+      loadedFrom(memory, { facts: memory.bodies.map((body) => body.replace('"agent', '"other')) })
     ]
     for (const loaded of damaged) assert.isFalse(memory.state.take(loaded, microsOf(NOW)))
     assert.strictEqual(memory.state.size, 0)

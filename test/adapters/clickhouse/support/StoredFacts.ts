@@ -47,6 +47,11 @@ export class FactChain {
     this.#firstOffset = firstOffset
   }
 
+  /** The next fact of the execution has the number after this one. */
+  numberFrom(executionId: string, factNumber: number): void {
+    this.#numbers.set(executionId, factNumber)
+  }
+
   add(executionId: string, told: Told, details?: FactDetails): Placed {
     const factNumber = (this.#numbers.get(executionId) ?? 0) + 1
     this.#numbers.set(executionId, factNumber)

@@ -983,7 +983,7 @@ export const traceStoreContract = <E>(
         const erasure = chain.erase("x")
         const erasedAt = timeAt(erasure.chainSequence)
         const expected = told.map(({ body }) => eraseFact(parseFact(body)!, erasedAt))
-        const erase = store.eraseDetails("erased", "x", erasure.factNumber, erasedAt)
+        const erase = store.eraseDetails("erased", "x", erasure.chainSequence, erasedAt)
         yield* erase
         yield* stored([erasure], 24)
         const later = chain.event("x", "s-x", 2, { prompt: "after the erasure" })
@@ -1100,10 +1100,49 @@ export const traceStoreContract = <E>(
         // What is read for a graph or a list is none of it.
         const scanned = yield* Stream.runCollect(store.scan("values", "one", facts))
         assert.strictEqual(scanned.flat().length, 2)
-        yield* store.eraseDetails("values", "one", facts + 1, timeAt(9))
+        yield* store.eraseDetails("values", "one", chain.all.length + 1, timeAt(9))
         assert.strictEqual(yield* valueIn("values"), value)
-        yield* store.eraseDetails("values", "two", facts + 1, timeAt(9))
+        yield* store.eraseDetails("values", "two", chain.all.length + 1, timeAt(9))
         assert.strictEqual(yield* valueIn("values"), undefined)
+      })
+    )
+
+    it.effect("names the facts that don't follow in their execution, and loads none of it", () =>
+      Effect.gen(function* () {
+        const store = yield* TraceStore
+        const chain = new FactChain("misnumbered")
+        for (const id of ["whole", "again", "gap"]) {
+          chain.start(id)
+          chain.span(id, `s-${id}`)
+          chain.event(id, `s-${id}`, 1)
+        }
+        chain.numberFrom("again", 2)
+        const again = chain.end("again")
+        chain.numberFrom("gap", 5)
+        const gap = chain.end("gap")
+        chain.end("whole")
+        yield* stored(chain.all)
+        // A copy of a row is no other fact.
+        yield* stored(chain.all.slice(0, 2))
+        const misnumbered = (first: number, limit = 10) =>
+          store.misnumbered("misnumbered", first, chain.all.length, limit)
+        const found = [
+          { executionId: "again", sequence: again.chainSequence, expected: 4, actual: 3 },
+          { executionId: "gap", sequence: gap.chainSequence, expected: 4, actual: 6 }
+        ]
+        assert.deepStrictEqual(yield* misnumbered(1), found)
+        assert.deepStrictEqual(yield* misnumbered(1, 1), found.slice(0, 1))
+        assert.deepStrictEqual(yield* misnumbered(again.chainSequence), [])
+        const keys = ["whole", "again", "gap"].map((id) => ({ tenantId: "misnumbered", id }))
+        const loaded = yield* store.load(keys, [])
+        assert.deepStrictEqual(
+          loaded.map(({ executionId, facts }) => [executionId, facts.length]).sort(),
+          [
+            ["again", 3],
+            ["gap", 0],
+            ["whole", 3]
+          ]
+        )
       })
     )
 
@@ -1449,7 +1488,7 @@ export const traceStoreContract = <E>(
         const erasure = chain.erase("erased")
         yield* stored(chain.all)
         yield* stored(chain.all.slice(10, 20))
-        yield* store.eraseDetails(tenantId, "erased", erasure.factNumber, timeAt(9))
+        yield* store.eraseDetails(tenantId, "erased", erasure.chainSequence, timeAt(9))
         const { length } = chain.all
         const wanted = chain.all.map(({ body, executionId }) =>
           executionId === "erased" && body !== erasure.body
