@@ -77,13 +77,16 @@ export const readBatch = (bytes: Buffer): SegmentBatch => {
   }
 }
 
-/** @throws RecordsUnreadable */
-const inflatedOf = async (batch: SegmentBatch): Promise<Buffer> => {
+/**
+ * Its records as they were before compression, or why that can't be known: the checksum of the batch
+ * holds, so somebody else wrote it as it is.
+ */
+const inflatedOf = async (batch: SegmentBatch): Promise<Buffer | string> => {
   try {
     return await decompress(codecOf(batch), batch.bytes.subarray(RECORDS_AT))
   } catch (cause) {
     if (!(cause instanceof InflateFailed)) throw cause
-    throw new RecordsUnreadable(`a record batch that is ${cause.message}`, { cause })
+    return cause.message
   }
 }
 
@@ -130,10 +133,16 @@ const partsOf = (batch: SegmentBatch, records: Buffer): ReadonlyArray<PlacedPart
   return parts
 }
 
-/** The records of a batch; none of one that ends a transaction. @throws RecordsUnreadable */
-export const recordsOf = async (batch: SegmentBatch): Promise<ReadonlyArray<LogRecord>> => {
+/**
+ * The records of a batch; none of one that ends a transaction. Of one in a compression that alk does
+ * not write, or that is larger, why it can't be read. @throws RecordsUnreadable
+ */
+export const recordsOf = async (
+  batch: SegmentBatch
+): Promise<ReadonlyArray<LogRecord> | string> => {
   if (batch.ends !== undefined || batch.count === 0) return []
   const records = await inflatedOf(batch)
+  if (typeof records === "string") return records
   return partsOf(batch, records).map(({ record }) => record)
 }
 
@@ -183,7 +192,8 @@ export interface RewrittenBatch {
 
 /**
  * The batch with what `fateOf` says of each record. A batch of which all records go keeps its head: the
- * broker finds the producer's last sequence number and the offsets there.
+ * broker finds the producer's last sequence number and the offsets there. One that alk can't have
+ * written, as it can't be read, stays as it is.
  * @throws RecordsUnreadable
  */
 export const rewriteBatch = async (
@@ -193,6 +203,7 @@ export const rewriteBatch = async (
   const same = { bytes: batch.bytes, replaced: 0, dropped: 0 }
   if (batch.ends !== undefined || batch.count === 0) return same
   const records = await inflatedOf(batch)
+  if (typeof records === "string") return same
   const pieces: Array<Buffer> = []
   let replaced = 0
   let dropped = 0

@@ -14,6 +14,8 @@ import { RecordMac } from "../../../domain/records/RecordMac.ts"
 import { APPLIED_KEY, readApplied } from "../../../domain/records/StateRecords.ts"
 import { type TopicKind, topicName } from "../../../domain/records/Topics.ts"
 import { currentTime } from "../../../domain/Timestamp.ts"
+import type { LogRecord } from "../../../ports/EventLog.ts"
+import type { SegmentBatch } from "./BatchRewrite.ts"
 import {
   eachCommitted,
   fileHash,
@@ -58,6 +60,16 @@ export interface ForgettingPlan {
 const said = ({ prefix, progress }: ForgettingLog, what: string, kind: TopicKind, of: number) =>
   progress(() => `${what} ${topicName(prefix, kind)}-${of}`)
 
+/** Says which batches stay as they are, as alk can't have written them. */
+const foreignIn =
+  ({ prefix, progress }: ForgettingLog, kind: TopicKind, partition: number) =>
+  ({ baseOffset, lastOffset }: SegmentBatch, why: string) =>
+    progress(
+      () =>
+        `left as it is, since alk did not write it: ${topicName(prefix, kind)}-${partition}, offsets`
+        + ` ${baseOffset} to ${lastOffset}: a record batch that is ${why}`
+    )
+
 /** Learn from one partition; an empty one if this broker has no copy of it. */
 const learn = async <T extends ForgettingTopic>(
   log: ForgettingLog,
@@ -70,9 +82,11 @@ const learn = async <T extends ForgettingTopic>(
   const topic = topicOf(folder !== undefined && isCut(folder))
   if (folder === undefined) return { topic, transactions: new Transactions() }
   said(log, "reading", kind, partition)
-  const transactions = await eachCommitted(folder, log.isWritten, (record) => {
+  const take = (record: LogRecord) => {
     if (isOwn(record.offset)) topic.learn(record)
-  })
+  }
+  const foreign = foreignIn(log, kind, partition)
+  const transactions = await eachCommitted(folder, log.isWritten, take, foreign)
   return { topic, transactions }
 }
 
@@ -100,13 +114,14 @@ const changelogOf = async (log: ForgettingLog, partition: number) => {
   const mac = new RecordMac(log.secret)
   const topic = topicName(log.prefix, "state")
   let applied = -1
-  await eachCommitted(folder, log.isWritten, (record) => {
+  const take = (record: LogRecord) => {
     const key = record.key?.toString() ?? ""
     if (mac.refusal({ ...record, headers: record.headers, topic, partition }) !== undefined) return
     own.take(key, record.value)
     if (key !== APPLIED_KEY || record.value === null) return
     applied = readApplied(record.value).command_offset
-  })
+  }
+  await eachCommitted(folder, log.isWritten, take, foreignIn(log, "state", partition))
   // What is not known to be a sequencer's erases nothing.
   return own.isWhole ? { applied, own } : { applied: -1, own: nothingOwn }
 }

@@ -29,18 +29,23 @@ export interface PartitionPlan {
 /**
  * Hand every record of a partition that counts to `take`, in the order in which they do.
  * @param isWritten a broker may be writing to the last segment
+ * @param foreign is told of a batch that can't be read, and why: no record of it counts
  */
 export const eachCommitted = async (
   folder: string,
   isWritten: boolean,
-  take: (record: LogRecord) => void
+  take: (record: LogRecord) => void,
+  foreign: (batch: SegmentBatch, why: string) => void
 ): Promise<Transactions> => {
   const transactions = new Transactions()
   for (const segment of segmentsOf(folder)) {
     for (const batch of batchesOf(segment, isWritten)) {
       // The records of a batch outlive its bytes, which are the window's.
       const own = { ...batch, bytes: Buffer.from(batch.bytes) }
-      for (const record of transactions.take(own, await recordsOf(own))) take(record)
+      const records = await recordsOf(own)
+      const isRead = typeof records !== "string"
+      if (!isRead) foreign(own, records)
+      for (const record of transactions.take(own, isRead ? records : [])) take(record)
     }
   }
   return transactions

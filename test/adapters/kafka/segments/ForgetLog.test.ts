@@ -65,6 +65,20 @@ class Partition {
     return this.#append(batch, records.length)
   }
 
+  /** As somebody else may write it: with another codec in its head. */
+  async foreign(codec: number): Promise<this> {
+    const batch = await encodeRecordBatch([record("{}")], {
+      producerId: -1n,
+      producerEpoch: 0,
+      sequence: 0,
+      transactional: false,
+      timestamp: TIME,
+      compression: "none"
+    })
+    batch.writeInt16BE(codec, 21)
+    return this.#append(batch, 1)
+  }
+
   /** Ends the producer's transaction. */
   async end(producerId: bigint, outcome: "commit" | "abort"): Promise<this> {
     const key = Buffer.from([0, 0, 0, outcome === "commit" ? 1 : 0])
@@ -146,9 +160,9 @@ const valuesOf = async (folder: string): Promise<ReadonlyMap<number, string>> =>
   const values = new Map<number, string>()
   for (const segment of segmentsOf(folder)) {
     for (const batch of batchesOf(segment)) {
-      for (const { offset, value } of await recordsOf(batch)) {
-        values.set(offset, value?.toString() ?? "")
-      }
+      const records = await recordsOf(batch)
+      if (typeof records === "string") values.set(batch.baseOffset, records)
+      else for (const { offset, value } of records) values.set(offset, value?.toString() ?? "")
     }
   }
   return values
@@ -212,6 +226,34 @@ describe("forgetting in events", () => {
       ["log", "txnindex", "snapshot"].map((suffix) => `00000000000000000000.${suffix}`)
     )
     assert.include(readdirSync(events.folder), "00000000000000000004.index")
+    assert.deepStrictEqual((await planForgetting(log)).partitions, [])
+  })
+
+  it("leaves batches that can't be read where they are, and names them", async () => {
+    const said: Array<string> = []
+    const { events, log: silent, logDir } = freshLog()
+    const log = { ...silent, progress: (line: () => string) => said.push(line()) }
+    const chain = new Chain("acme")
+    await events.batch([record(chain.append(secretEvent("e-1")))])
+    // Snappy, and bytes that are no gzip.
+    await events.foreign(2)
+    await events.foreign(1)
+    events.roll()
+    await events.batch([record(erasing(chain, 1))])
+    events.roll()
+    const before = await valuesOf(events.folder)
+    assert.deepStrictEqual(countsOf(await applied(log, logDir)), [["events", [[0, 1, 0]]]])
+    const after = await valuesOf(events.folder)
+    assert.deepStrictEqual([...after.keys()], [0, 1, 2, 3])
+    assert.notInclude(after.get(0)!, "geheim")
+    assert.deepStrictEqual(after.get(1), before.get(1))
+    assert.match(after.get(1)!, /codec 2; alk reads zstd and gzip/)
+    const named = said.filter((line) => line.startsWith("left as it is"))
+    assert.match(
+      named[0]!,
+      /alk\.events-0, offsets 1 to 1: a record batch that is compressed with codec 2/
+    )
+    assert.lengthOf(named, 2)
     assert.deepStrictEqual((await planForgetting(log)).partitions, [])
   })
 
