@@ -114,6 +114,10 @@ describe("POST /v1/events/{id}/erase", () => {
       world.written.set(renamed, written)
       assert.strictEqual((await erase("renamed")).status, 503)
     }
+    // One of the service's own may be shown with another action.
+    const own = { ...event, id: "renamed", action: "alk.event.erased" }
+    world.written.set(renamed, JSON.stringify(own))
+    assert.strictEqual((await erase("renamed")).status, 503)
     assert.strictEqual(world.bodies.length, length)
     // Nothing of it is on the topic any more: its hashes tell.
     world.written.set(renamed, "removed")

@@ -856,6 +856,29 @@ describe("traces", () => {
       })
     })
 
+    it("make no graph of ids that are too long together", async () => {
+      const { id } = await start()
+      const idOf = (n: number) => `${n}`.padEnd(256, "\u6f22")
+      const operations = Array.from({ length: 800 }, (_, n) => ({
+        op: "span.start",
+        execution_id: id,
+        id: idOf(n),
+        span_type: "TOOL_CALL",
+        name: "t",
+        caused_by_span_ids: [0, 1, 2, 3].filter((cause) => cause < n).map(idOf)
+      }))
+      for (let n = 0; n < operations.length; n += 200) {
+        const some = operations.slice(n, n + 200)
+        const answer = await post(BATCH, { operations: some }, { headers: sync })
+        assert.strictEqual(answer.body.accepted, some.length, answer.text)
+      }
+      for (const path of ["dag", "dag/aggregated"]) {
+        const { body, status } = await get(`${EXECUTIONS}/${id}/${path}`)
+        assert.strictEqual(status, 413)
+        assert.include(body.error, "names, errors and ids")
+      }
+    })
+
     it("tell of more than a graph looks at, which the answer says", async () => {
       const { id } = await start()
       const metadata = { tool_calls: ["x".repeat(30_000)] }

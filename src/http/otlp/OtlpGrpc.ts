@@ -16,17 +16,7 @@ import {
   type StatusObject,
   type sendUnaryData
 } from "@grpc/grpc-js"
-import {
-  Deferred,
-  Effect,
-  Fiber,
-  FiberSet,
-  Layer,
-  Option,
-  Schema,
-  type Scope,
-  Semaphore
-} from "effect"
+import { Deferred, Effect, Fiber, FiberSet, Layer, Option, Schema, type Scope } from "effect"
 import {
   type HttpPlatform,
   HttpServerError,
@@ -42,6 +32,7 @@ import { BODY_TIMEOUT_MS } from "../messages/RequestBody.ts"
 import { reachableUrl } from "../server/HttpListener.ts"
 import { PROTOBUF_TYPE, type Refusal, refusalStatus } from "./OtlpEncoding.ts"
 import { OtlpGrpcListener } from "./OtlpGrpcListener.ts"
+import { type Receiving, receivingOf } from "./Receiving.ts"
 
 /** The methods, and where the same is taken over HTTP. */
 const routes: Readonly<Record<string, string>> = {
@@ -128,11 +119,13 @@ const detailsOf = (status: ReturnType<typeof refusalStatus>): Metadata => {
   return metadata
 }
 
-const tooSlow = (): StatusObject => {
-  const { code, message } = new ApiError({
+const tooSlow = (): ApiError =>
+  new ApiError({
     code: "invalid_request",
     message: `the message did not arrive within ${BODY_TIMEOUT_MS / 1_000} s`
   })
+
+const statusOf = ({ code, message }: ApiError): StatusObject => {
   const status = refusalStatus({ code, message, request_id: crypto.randomUUID() })
   return { code: status.code, details: message, metadata: detailsOf(status) }
 }
@@ -179,35 +172,38 @@ const unaryHandler =
   }
 
 /**
- * A message is held as a whole before anybody looks at it. So a call without a key is answered before
- * its message is received, and not more messages are received at a time than have room together.
+ * A message is held as a whole before anybody looks at it. So a call that may not write is answered
+ * before its message is received, and not more messages are received at a time than have room together.
  */
 const admission =
   (
     fork: Fork,
     outcome: ReturnType<typeof outcomes>,
     keys: Keys["Service"],
-    receiving: Semaphore.Semaphore
+    receiving: Receiving
   ): ServerInterceptor =>
   ({ path }, call) => {
     const received = Deferred.makeUnsafe<void>()
     const receive = (head: Head, proceed: () => void) =>
       Effect.gen(function* () {
         const token = headerOf(head.metadata, "authorization")?.replace(/^bearer /i, "") ?? ""
-        const isKnown = yield* Effect.isSuccess(keys.authenticate(token))
-        if (!isKnown) {
+        const known = yield* Effect.option(keys.authenticate(token))
+        const principal = Option.getOrUndefined(known)
+        if (principal?.scopes.includes("write") !== true) {
           const made = yield* outcome(head, Buffer.alloc(0))
           if ("refusal" in made) call.sendStatus(made.refusal)
           return
         }
-        yield* Effect.sync(proceed).pipe(
+        const receive = Effect.sync(proceed).pipe(
           Effect.andThen(Deferred.await(received)),
           Effect.timeoutOrElse({
             duration: BODY_TIMEOUT_MS,
-            orElse: () => Effect.sync(() => call.sendStatus(tooSlow()))
-          }),
-          receiving.withPermit
+            orElse: () => Effect.sync(() => call.sendStatus(statusOf(tooSlow())))
+          })
         )
+        yield* receiving
+          .inTurn(principal.tenantId, receive)
+          .pipe(Effect.catch((error) => Effect.sync(() => call.sendStatus(statusOf(error)))))
       })
     return listening(call, {
       onHead: (metadata, proceed) => {
@@ -289,7 +285,7 @@ const serve = Effect.fnUntraced(function* (app: App, port: number) {
   const fork: Fork = yield* FiberSet.runtime(calls)<HttpPlatform.HttpPlatform>()
   const outcome = outcomes(app)
   const { bodyBudgetBytes, bodyBytesMax } = limits
-  const receiving = Semaphore.makeUnsafe(Math.max(1, Math.floor(bodyBudgetBytes / bodyBytesMax)))
+  const receiving = receivingOf(Math.max(1, Math.floor(bodyBudgetBytes / bodyBytesMax)))
   const server = yield* Effect.acquireRelease(
     Effect.sync(
       () =>

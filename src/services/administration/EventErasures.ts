@@ -105,6 +105,8 @@ const makeAllWritten = Effect.gen(function* () {
       found?.sequence_number === sequence_number
       && found.id === id
       && found.content_hash === content_hash
+      // The row may say another one.
+      && !found.action.startsWith(RESERVED_ACTION_PREFIX)
     )
   })
 
