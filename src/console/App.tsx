@@ -8,22 +8,37 @@ import { NotFound } from "./pages/NotFound.tsx"
 import { SignIn } from "./pages/SignIn.tsx"
 import { Failure, Loading } from "./parts/Basics.tsx"
 import { lazyPage, loadPages } from "./parts/LazyPage.tsx"
+import { readable } from "./parts/Readable.tsx"
 import { Shell } from "./Shell.tsx"
 import { askSession, signedIn, signIn } from "./state/Session.ts"
 
 const ChainPage = lazyPage(async () => (await import("./pages/chain/Chain.tsx")).ChainPage)
-const Events = lazyPage(async () => (await import("./pages/events/Events.tsx")).Events)
-const Evidence = lazyPage(async () => (await import("./pages/evidence/Evidence.tsx")).Evidence)
-const ExecutionPage = lazyPage(
-  async () => (await import("./pages/executions/Execution.tsx")).ExecutionPage
+const Events = readable(
+  "Events",
+  lazyPage(async () => (await import("./pages/events/Events.tsx")).Events)
 )
-const Executions = lazyPage(
-  async () => (await import("./pages/executions/Executions.tsx")).Executions
+const Evidence = readable(
+  "Evidence",
+  lazyPage(async () => (await import("./pages/evidence/Evidence.tsx")).Evidence)
+)
+const ExecutionPage = readable(
+  "Execution",
+  lazyPage(async () => (await import("./pages/executions/Execution.tsx")).ExecutionPage)
+)
+const Executions = readable(
+  "Executions",
+  lazyPage(async () => (await import("./pages/executions/Executions.tsx")).Executions)
 )
 const Health = lazyPage(async () => (await import("./pages/health/Health.tsx")).Health)
 const KeysPage = lazyPage(async () => (await import("./pages/keys/Keys.tsx")).KeysPage)
-const Live = lazyPage(async () => (await import("./pages/events/Live.tsx")).Live)
-const Overview = lazyPage(async () => (await import("./pages/Overview.tsx")).Overview)
+const Live = readable(
+  "Live",
+  lazyPage(async () => (await import("./pages/events/Live.tsx")).Live)
+)
+const Overview = readable(
+  "Overview",
+  lazyPage(async () => (await import("./pages/Overview.tsx")).Overview)
+)
 const Receipts = lazyPage(async () => (await import("./pages/receipts/Receipts.tsx")).Receipts)
 const Settings = lazyPage(async () => (await import("./pages/settings/Settings.tsx")).Settings)
 const Start = lazyPage(async () => (await import("./pages/Onboarding.tsx")).Onboarding)

@@ -6,7 +6,7 @@ import { Palette } from "./Palette.tsx"
 import { places } from "./Places.ts"
 import { Failure } from "./parts/Basics.tsx"
 import { pageKeys } from "./state/PageKeys.ts"
-import { theme, themes, zone, zones } from "./state/Preferences.ts"
+import { keys, theme, themes, zone, zones } from "./state/Preferences.ts"
 import { type SignedIn, signOut, signOutFailure } from "./state/Session.ts"
 
 type Session = Extract<SignedIn, { readonly is: "in" }>
@@ -38,6 +38,11 @@ const Choice = <A extends string>({
 /** A page below another one is part of it. */
 const isAt = (place: string, path: string): boolean =>
   place === path || (place !== "/" && path.startsWith(`${place}/`))
+
+const titleAt = (path: string): string => {
+  const place = places.find((one) => isAt(one.path, path))
+  return place === undefined ? "alk" : `${place.title} · alk`
+}
 
 const Menu = ({ path }: { readonly path: string }) => (
   <nav class="menu-list" aria-label="Pages">
@@ -90,7 +95,8 @@ const useShortcuts = (showHelp: () => void): void => {
   useEffect(() => {
     let chordUntil = 0
     const onKey = (event: KeyboardEvent): void => {
-      if (isTyping(event) || event.ctrlKey || event.metaKey || event.altKey) return
+      if (keys.peek() === "off" || isTyping(event)) return
+      if (event.ctrlKey || event.metaKey || event.altKey) return
       if (document.querySelector("dialog[open]") !== null) return
       if (event.key === "?") return showHelp()
       const place =
@@ -118,6 +124,13 @@ export const Shell = ({
   readonly children: ComponentChildren
 }) => {
   const { path } = useLocation()
+  const content = useRef<HTMLElement>(null)
+  const isFirst = useRef(true)
+  useEffect(() => {
+    document.title = titleAt(path)
+    if (!isFirst.current) content.current?.focus({ preventScroll: true })
+    isFirst.current = false
+  }, [path])
   const help = useRef<HTMLDialogElement>(null)
   const showHelp = useRef(() => help.current?.showModal())
   useShortcuts(showHelp.current)
@@ -149,7 +162,7 @@ export const Shell = ({
           </p>
         </div>
       </aside>
-      <main id="content" tabIndex={-1}>
+      <main id="content" ref={content} tabIndex={-1}>
         {children}
       </main>
       <dialog ref={help} aria-labelledby="help-title">

@@ -11,6 +11,7 @@ import { coloursOf } from "./ConsoleBrowser.ts"
 import { itShowsTheOverview, overviewWorld, reader } from "./OverviewWorld.ts"
 
 const examples = testKey("examples")
+const writer = testKey("only-writes")
 
 /** Paths whose ids the service makes, or whose content it would have to have. */
 const UNKNOWABLE = [
@@ -26,7 +27,7 @@ const UNKNOWABLE = [
   "/api/v1/payloads/{sha256}"
 ]
 
-const world = overviewWorld(`${examples}=examples:read+write`)
+const world = overviewWorld(`${examples}=examples:read+write,${writer}=examples:write`)
 const { assertQuiet, open } = world
 
 describe("the overview", () => {
@@ -48,6 +49,20 @@ describe("the overview", () => {
       assert.isFalse(await world.visit.overflows(), `${path} is wider than the window`)
       await world.visit.picture(`zoom${path.replace("/", "-")}`)
     }
+    assertQuiet()
+  })
+
+  it("is closed to a key that may not read, and asks nothing with it", async () => {
+    await open("/events")
+    await world.visit.signIn(writer)
+    await world.visit.heading("Events").waitFor()
+    for (const path of ["/", "/events", "/live", "/executions", "/executions/run", "/evidence"]) {
+      await world.visit.page.goto(`${world.running.url}${path}`)
+      const { page } = world.visit
+      await page.getByRole("heading", { name: "Your key may not read" }).waitFor()
+      assert.deepStrictEqual(await world.visit.faults(), [])
+    }
+    await world.visit.picture("overview-no-permission")
     assertQuiet()
   })
 

@@ -163,6 +163,17 @@ describe("the overview", () => {
     await keyboard.press("o")
     await clock.resume()
     await world.visit.heading("Overview").waitFor()
+    // Who reads by ear hears where they are, and is there.
+    assert.strictEqual(await world.visit.page.title(), "Overview · alk")
+    assert.strictEqual(await world.visit.page.evaluate("document.activeElement.id"), "content")
+    await keyboard.press("g")
+    await keyboard.press("s")
+    await world.visit.page.getByLabel("off; Ctrl K and Tab").check()
+    await world.visit.page.locator("main").focus()
+    await keyboard.press("?")
+    await keyboard.press("Control+k")
+    await world.visit.page.getByRole("dialog", { name: "Go to" }).waitFor()
+    assert.strictEqual(await world.visit.page.getByRole("dialog").count(), 1)
   })
 
   it("says that a page can't be loaded, and loads it when it can be", async () => {

@@ -218,6 +218,12 @@ describe("the live page", () => {
       await send("live.during")
       wire.change("whole")
       await page.locator('tr[aria-rowindex="2"]').getByText("live.during").waitFor()
+      await page
+        .locator('tr[aria-rowindex="3"]')
+        .getByText(/^cut at .+ for \d+ s; /)
+        .waitFor()
+      await page.locator('tr[aria-rowindex="4"]').getByText("live.before").waitFor()
+      await world.visit.picture("live-after-cut")
       assert.strictEqual(await countOfRows("live.before"), 1)
       // A wire that carries nothing looks like a quiet tenant, but for the comments that lack.
       await page.getByText("live", { exact: true }).waitFor()

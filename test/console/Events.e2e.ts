@@ -60,6 +60,9 @@ describe("the query", () => {
     assert.deepStrictEqual(await world.visit.faults(), [])
     await page.keyboard.press("Enter")
     await page.keyboard.type("metadata.amount>2000")
+    await page
+      .getByText("Read as: outcome is “failure” and metadata.amount is more than 2000")
+      .waitFor()
     await page.keyboard.press("Enter")
     const found = countOf(
       ({ metadata, outcome }) => outcome === "failure" && metadata.amount > 2_000
@@ -70,6 +73,15 @@ describe("the query", () => {
     await page.goBack()
     await page.getByText(`${total()} events, the first of them`).waitFor()
     assert.strictEqual(await page.getByLabel("Query").inputValue(), "")
+    // What was asked before is offered to an empty box.
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("/")
+    await page.getByRole("option", { name: "outcome:failure metadata.amount>2000" }).waitFor()
+    await world.visit.picture("events-asked-before")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Enter")
+    await page.getByText(`${found} events, the first of them`).waitFor()
     assertQuiet()
   })
 

@@ -26,6 +26,8 @@ const parts: FollowParts = {
 
 export class LiveStream {
   readonly state = signal<StreamState>({ is: "connecting" })
+  /** Told when it goes on after a cut, with the times of the cut. */
+  onCut: (from: number, to: number) => void = () => {}
   readonly #path: string
   readonly #onData: (data: string) => void
   #lastId: string
@@ -68,7 +70,12 @@ export class LiveStream {
   }
 
   #show(isLive: boolean): void {
-    if (isLive) this.state.value = { is: "live" }
-    else if (this.state.peek().is !== "cut") this.state.value = { is: "cut", since: Date.now() }
+    const before = this.state.peek()
+    if (!isLive) {
+      if (before.is !== "cut") this.state.value = { is: "cut", since: Date.now() }
+      return
+    }
+    if (before.is === "cut") this.onCut(before.since, Date.now())
+    this.state.value = { is: "live" }
   }
 }

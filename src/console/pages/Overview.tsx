@@ -31,6 +31,8 @@ import { Onboarding } from "./Onboarding.tsx"
 /** Events that are recomputed for the verdict: a moment's work. The page of the chain does all. */
 const RECOMPUTED = 10_000
 const EVERY_SECONDS = 10
+/** Seconds until the newest are verified again. */
+const VERIFY_SECONDS = 60
 
 /** The page of the chain, which verifies the same range and says more of it. */
 const verifiedHere = (first: number): string =>
@@ -88,20 +90,63 @@ const VerdictOf = ({ chain, report }: { readonly chain: Chain; readonly report: 
   )
 }
 
-const Verdict = ({ chain }: { readonly chain: Chain }) => {
-  const from = Math.max(1, chain.length - RECOMPUTED + 1)
-  const report = useAnswer<VerifyReport>(`/v1/verify?chain=events&from_sequence=${from}`)
+/** Of the newest of a chain, again on a beat: the first of them stays while the chain grows a little. */
+const useVerdict = (chain: "events" | "traces", length: number) => {
+  const from = useRef(0)
+  if (from.current === 0 || length - from.current > 2 * RECOMPUTED) {
+    from.current = Math.max(1, length - RECOMPUTED + 1)
+  }
+  const path = `/v1/verify?chain=${chain}&from_sequence=${from.current}`
+  return useAnswer<VerifyReport>(length === 0 ? undefined : path, VERIFY_SECONDS)
+}
+
+/** The other chain in one line, unless it is broken. */
+const TracesVerdict = ({ report }: { readonly report: VerifyReport }) => {
+  const { breaks, events_checked, last_sequence_number, status } = report
+  if (status === "empty") return null
+  const [first] = breaks
+  return (
+    <p class={status === "broken" ? "verdict" : undefined}>
+      {status === "valid" ? (
+        <State tone="good">executions hold</State>
+      ) : status === "incomplete" ? (
+        <State tone="warn">executions checked in part</State>
+      ) : (
+        <State tone="bad">the chain of executions is broken</State>
+      )}{" "}
+      {first === undefined ? undefined : (
+        <>
+          at fact {count(first.sequence_number)}: <code>{first.reason}</code>.{" "}
+        </>
+      )}
+      {counted(events_checked, "trace fact")} up to {count(last_sequence_number ?? 0)} recomputed{" "}
+      <Ago at={report.verified_at} />. <a href="/chain?verify=traces&run=1">More</a>
+    </p>
+  )
+}
+
+const Verdict = ({ events, traces }: { readonly events: Chain; readonly traces: Chain }) => {
+  const report = useVerdict("events", events.length)
+  const ofTraces = useVerdict("traces", traces.length)
+  const reload = () => {
+    report.reload()
+    ofTraces.reload()
+  }
   return (
     <Card
       title="Integrity"
       aside={
-        <button type="button" class="quiet" onClick={report.reload} disabled={report.isLoading}>
+        <button type="button" class="quiet" onClick={reload} disabled={report.isLoading}>
           {report.isLoading ? "Verifying …" : "Verify again"}
         </button>
       }
     >
-      {report.data !== undefined && report.failure === undefined ? (
-        <VerdictOf chain={chain} report={report.data} />
+      {events.length === 0 ? (
+        <p class="verdict">
+          <State tone="plain">no events to verify yet</State>
+        </p>
+      ) : report.data !== undefined && report.failure === undefined ? (
+        <VerdictOf chain={events} report={report.data} />
       ) : report.failure !== undefined ? (
         <>
           <p class="verdict">
@@ -111,6 +156,11 @@ const Verdict = ({ chain }: { readonly chain: Chain }) => {
         </>
       ) : (
         <Loading what="the verdict" />
+      )}
+      {ofTraces.failure !== undefined ? (
+        <Failure failure={ofTraces.failure} retry={ofTraces.reload} />
+      ) : ofTraces.data === undefined ? undefined : (
+        <TracesVerdict report={ofTraces.data} />
       )}
     </Card>
   )
@@ -283,7 +333,7 @@ export const Overview = () => {
         the chains of this tenant.
       </p>
       <div class="columns">
-        <Verdict chain={events.data} />
+        <Verdict events={events.data} traces={traces.data} />
         <Rates />
       </div>
       <Failures />

@@ -1,10 +1,13 @@
-/** What a person likes: colours, and the zone of times. Kept in this browser. */
+/** What a person likes: colours, the zone of times, shortcuts. Kept in this browser. */
 import { effect, signal } from "@preact/signals"
 
 export const themes = ["system", "light", "dark"] as const
 export type Theme = (typeof themes)[number]
 export const zones = ["UTC", "local"] as const
 export type Zone = (typeof zones)[number]
+/** Single keys as shortcuts: who speaks to the machine turns them off. */
+export const keyChoices = ["on", "off"] as const
+export type KeyChoice = (typeof keyChoices)[number]
 
 /** What the names of everything begin with that the console keeps in this browser. */
 const PREFIX = "alk."
@@ -29,6 +32,7 @@ const keep = (name: string, value: string): void => {
 
 export const theme = signal<Theme>(kept("theme", themes, "system"))
 export const zone = signal<Zone>(kept("zone", zones, "UTC"))
+export const keys = signal<KeyChoice>(kept("keys", keyChoices, "on"))
 
 effect(() => {
   const { value } = theme
@@ -37,6 +41,7 @@ effect(() => {
   keep("theme", value)
 })
 effect(() => keep("zone", zone.value))
+effect(() => keep("keys", keys.value))
 
 /** The names of all that the console keeps in this browser, and how long its texts are. */
 export const keptNames = (): ReadonlyArray<readonly [name: string, length: number]> => {

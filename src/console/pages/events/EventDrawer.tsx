@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks"
 import type { AuditEvent, EventListResponse } from "../../../client/gen/Api.d.ts"
 import { useAnswer } from "../../api/Answer.ts"
-import { Copy, Failure, Loading, Outcome, Scrolls, State } from "../../parts/Basics.tsx"
+import { Copy, Failure, Loading, Outcome, Scrolls, State, Time } from "../../parts/Basics.tsx"
 import { count } from "../../parts/Format.ts"
 import { curlOf } from "../../state/Copying.ts"
 import { addressOf, type EventsView } from "../../state/EventsView.ts"
@@ -39,7 +39,10 @@ const Near = ({ event, view }: { readonly event: AuditEvent; readonly view: Even
       </a>
       <a href={all(`action:${whereValue(event.action)}`)}>Same action</a>
       {execution === undefined ? undefined : (
-        <a href={all(`metadata.execution_id:${whereValue(execution)}`)}>Same execution</a>
+        <>
+          <a href={all(`metadata.execution_id:${whereValue(execution)}`)}>Same execution</a>
+          <a href={`/executions/${encodeURIComponent(execution)}`}>The execution</a>
+        </>
       )}
     </nav>
   )
@@ -48,14 +51,13 @@ const Near = ({ event, view }: { readonly event: AuditEvent; readonly view: Even
 const Shown = ({ event, view }: { readonly event: AuditEvent; readonly view: EventsView }) => (
   <>
     <p>
-      <Outcome value={event.outcome} /> <span class="number faint">{event.timestamp}</span>
+      <Outcome value={event.outcome} /> <Time at={event.timestamp} />
     </p>
     <p class="faint">
-      #{count(event.sequence_number)} of the chain, recorded{" "}
-      <span class="number">{event.created_at}</span>
+      #{count(event.sequence_number)} of the chain, recorded <Time at={event.created_at} />
       {event.erased_at === undefined ? undefined : (
         <>
-          , <State tone="warn">details erased</State> <span class="number">{event.erased_at}</span>
+          , <State tone="warn">details erased</State> <Time at={event.erased_at} />
         </>
       )}
     </p>

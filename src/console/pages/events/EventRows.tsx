@@ -63,6 +63,11 @@ const cellOf = (event: AuditEvent, column: string) => {
   }
 }
 
+/** A line across the table, where something is to be said of what is above and below. */
+export interface Divider {
+  readonly says: string
+}
+
 export const titleOf = (column: string): string => fieldTitles[column] ?? column
 
 /** Of columns whose values are all about as long. */
@@ -77,12 +82,12 @@ const widths: Readonly<Record<string, string>> = {
 const Row = ({
   addressOf,
   columns,
-  event,
+  line,
   index,
   isChosen,
   open
 }: {
-  readonly event: AuditEvent | undefined
+  readonly line: AuditEvent | Divider | undefined
   readonly index: number
   readonly columns: ReadonlyArray<string>
   readonly isChosen: boolean
@@ -90,15 +95,16 @@ const Row = ({
   readonly open: (event: AuditEvent) => void
 }) => {
   const [first, ...rest] = columns
-  if (event === undefined) {
+  if (line === undefined || "says" in line) {
     return (
-      <tr aria-rowindex={index + 2}>
+      <tr aria-rowindex={index + 2} class={line === undefined ? undefined : "divider"}>
         <td colSpan={columns.length} class="faint">
-          …
+          {line?.says ?? "…"}
         </td>
       </tr>
     )
   }
+  const event = line
   return (
     // The first cell is a link for the keyboard; the row is for the mouse.
     <tr
@@ -138,8 +144,8 @@ export const EventRows = ({
   readonly rows: Rows
   readonly scroller: RefObject<HTMLElement | null>
   readonly total: number
-  /** The event of a row, from 0; undefined while it is on its way. */
-  readonly at: (index: number) => AuditEvent | undefined
+  /** What is in a row, from 0; undefined while it is on its way. */
+  readonly at: (index: number) => AuditEvent | Divider | undefined
   readonly columns: ReadonlyArray<string>
   /** Sequence number of the event that is looked at. */
   readonly chosen: number | undefined
@@ -166,14 +172,15 @@ export const EventRows = ({
       <tbody>
         <Room columns={columns.length} height={items[0]?.start ?? 0} />
         {items.map(({ index }) => {
-          const event = at(index)
+          const line = at(index)
+          const isEvent = line !== undefined && !("says" in line)
           return (
             <Row
               key={index}
-              event={event}
+              line={line}
               index={index}
               columns={columns}
-              isChosen={event !== undefined && event.sequence_number === chosen}
+              isChosen={isEvent && line.sequence_number === chosen}
               addressOf={addressOf}
               open={open}
             />

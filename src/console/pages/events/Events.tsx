@@ -92,6 +92,14 @@ const useKeys = (pages: EventPages, route: (url: string, replace?: boolean) => v
       { key: "k", what: "event before", run: step(-1) },
       { key: "Enter", what: "open the first event", run: step(0) },
       { key: "Escape", what: "close the event", run: withEvent(() => open(undefined)) },
+      {
+        key: "l",
+        what: "follow what matches live",
+        run: () => {
+          const { where } = currentView()
+          route(where === "" ? "/live" : `/live?${new URLSearchParams({ where })}`)
+        }
+      },
       { key: "c", what: "copy the event or the search as curl", run: copyView },
       { key: "y", what: "copy the link", run: copyLink }
     ]

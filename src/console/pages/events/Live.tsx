@@ -4,11 +4,12 @@ import { useLocation } from "preact-iso/router"
 import type { Chain } from "../../../client/gen/Api.d.ts"
 import { useAnswer } from "../../api/Answer.ts"
 import { Ago, Empty, Failure, Loading, State } from "../../parts/Basics.tsx"
-import { count, counted } from "../../parts/Format.ts"
+import { count, counted, shortTime } from "../../parts/Format.ts"
 import { useRows } from "../../parts/Virtual.ts"
 import { addressOf, filterOf, viewOf } from "../../state/EventsView.ts"
-import { LIVE_MAX, LiveEvents } from "../../state/LiveEvents.ts"
+import { isCut, LIVE_MAX, LiveEvents, type LiveLine } from "../../state/LiveEvents.ts"
 import { usePageKeys } from "../../state/PageKeys.ts"
+import { zone } from "../../state/Preferences.ts"
 import { EventRows, ROW_HEIGHT } from "./EventRows.tsx"
 import { QueryBox } from "./QueryBox.tsx"
 
@@ -40,10 +41,20 @@ const StateOf = ({ live }: { readonly live: LiveEvents }) => {
   }
 }
 
+const lineAt = (line: LiveLine | undefined) => {
+  if (line === undefined || !isCut(line)) return line
+  const seconds = Math.max(1, Math.round((line.to - line.from) / 1_000))
+  return {
+    says:
+      `cut at ${shortTime(new Date(line.from).toISOString(), zone.value)} for ${seconds} s; `
+      + "what came meanwhile follows above, none is left out"
+  }
+}
+
 const Events = ({ live, where }: { readonly live: LiveEvents; readonly where: string }) => {
   const { route } = useLocation()
   const scroller = useRef<HTMLElement>(null)
-  const events = live.events.value
+  const events = live.lines
   const rows = useRows(events.length, ROW_HEIGHT, scroller)
   useEffect(() => {
     const element = scroller.current
@@ -67,7 +78,7 @@ const Events = ({ live, where }: { readonly live: LiveEvents; readonly where: st
       rows={rows}
       scroller={scroller}
       total={events.length}
-      at={(index) => events[index]}
+      at={(index) => lineAt(events[index])}
       columns={["sequence_number", ...view.columns]}
       chosen={undefined}
       addressOf={({ sequence_number }) => addressOfEvent(sequence_number)}

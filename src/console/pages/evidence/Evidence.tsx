@@ -5,14 +5,12 @@
 import { useState } from "preact/hooks"
 import { useLocation } from "preact-iso/router"
 import type { ExportJob } from "../../../client/gen/Api.d.ts"
-import { Empty } from "../../parts/Basics.tsx"
 import {
   type EvidenceView,
   evidenceAddress,
   evidenceViewOf,
   scopeOf
 } from "../../state/EvidenceView.ts"
-import { signedIn } from "../../state/Session.ts"
 import { ExportPanel } from "./ExportPanel.tsx"
 import { ExportTable } from "./ExportTable.tsx"
 import { MakeExport } from "./MakeExport.tsx"
@@ -21,27 +19,7 @@ import { ShareLinks } from "./ShareLinks.tsx"
 import { useExport, useExports } from "./UseExports.ts"
 import { useSurvey } from "./UseSurvey.ts"
 
-/** Everything here is read from the log. */
-const mayRead = (): boolean => {
-  const { value } = signedIn
-  return value.is === "in" && value.session.scopes.includes("read")
-}
-
-export const Evidence = () =>
-  mayRead() ? (
-    <ReadableEvidence />
-  ) : (
-    <>
-      <h1>Evidence</h1>
-      <Empty title="Your key may not read">
-        <p>
-          Exports and share links are made of the log: sign in with a key that has the scope read.
-        </p>
-      </Empty>
-    </>
-  )
-
-const ReadableEvidence = () => {
+export const Evidence = () => {
   const { query, route } = useLocation()
   const view = evidenceViewOf(query)
   const [now] = useState(Date.now)

@@ -4,7 +4,7 @@ import type { Session } from "../../../client/gen/Api.d.ts"
 import { useAnswer } from "../../api/Answer.ts"
 import { Answered } from "../../parts/Answered.tsx"
 import { Ago, Card, Id, Time } from "../../parts/Basics.tsx"
-import { theme, themes, zone, zones } from "../../state/Preferences.ts"
+import { keyChoices, keys, theme, themes, zone, zones } from "../../state/Preferences.ts"
 import { adminSession, signedIn, signOut } from "../../state/Session.ts"
 import { Facts } from "../keys/Facts.tsx"
 import { Limits, useMe } from "../keys/OwnKey.tsx"
@@ -50,13 +50,25 @@ const zoneTitles: Readonly<Record<(typeof zones)[number], string>> = {
   local: `of this machine (${Intl.DateTimeFormat().resolvedOptions().timeZone})`
 }
 
+const keyTitles: Readonly<Record<(typeof keyChoices)[number], string>> = {
+  on: "on (? shows them)",
+  off: "off; Ctrl K and Tab still lead everywhere"
+}
+
 const Looks = () => (
   <Card title="How it looks">
     <Options name="theme" title="Colours" options={themes} titles={themeTitles} value={theme} />
     <Options name="zone" title="Times" options={zones} titles={zoneTitles} value={zone} />
+    <Options
+      name="keys"
+      title="Shortcuts of one key"
+      options={keyChoices}
+      titles={keyTitles}
+      value={keys}
+    />
     <p class="faint">
-      An exact time is shown when you point at it. Both are kept in this browser; the menu has them
-      too.
+      An exact time is shown when you point at it. All of this is kept in this browser; the menu has
+      colours and times too.
     </p>
   </Card>
 )
