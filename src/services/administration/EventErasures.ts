@@ -6,8 +6,8 @@ import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { WrittenEvents } from "../../actors/follower/WrittenEvents.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { type AuditEvent, RESERVED_ACTION_PREFIX } from "../../domain/events/AuditEvent.ts"
-import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../domain/events/Erasure.ts"
-import { emptyFilter } from "../../domain/events/EventFilter.ts"
+import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE, erasureOf } from "../../domain/events/Erasure.ts"
+import { type EventFilter, emptyFilter } from "../../domain/events/EventFilter.ts"
 import { faultOf, recompute } from "../../domain/events/HashChain.ts"
 import { parseEvent } from "../../domain/events/StoredEvent.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
@@ -81,65 +81,57 @@ const erasureEvent = (
     { index, tenantId, secret, isOwn: true, ...keyOption(idempotency?.key) }
   )
 
-/** Fails if one of the events is not what the topic has: its erasure would name another event. */
-const makeAllWritten = Effect.gen(function* () {
+/**
+ * Events as they were written: rows of the store say only where to look. Of one that has left the
+ * topic the row has to do, if its hashes come out as they are stored.
+ */
+const makeWritten = Effect.gen(function* () {
   const store = yield* EventStore
   const projection = yield* ProjectionProgress
   const written = yield* WrittenEvents
 
-  /**
-   * True if the sequencer has written the event that a row shows. Of one that has left the topic the
-   * row has to say it: its hashes come out as they are stored.
-   */
-  const isWritten = Effect.fnUntraced(function* (event: AuditEvent) {
-    const { content_hash, id, sequence_number, tenant_id } = event
-    const { final: deduplicate } = projection.of(tenant_id)
-    const row = yield* store.byId(tenant_id, id, sequence_number, deduplicate)
-    if (row === undefined) return false
-    const found = yield* written.at(tenant_id, row.offset)
-    if (found === "removed") {
+  const read = Effect.fnUntraced(
+    function* (tenantId: string, id: string, sequence: number) {
+      const { final: deduplicate } = projection.of(tenantId)
+      const row = yield* store.byId(tenantId, id, sequence, deduplicate)
+      if (row === undefined) return undefined
+      const found = yield* written.at(tenantId, row.offset)
+      if (found !== "removed") return found
       const recomputed = recompute(row.body)
-      return recomputed !== undefined && faultOf(recomputed, undefined, false) === undefined
-    }
-    return (
-      found?.sequence_number === sequence_number
-      && found.id === id
-      && found.content_hash === content_hash
-      // The row may say another one.
-      && !found.action.startsWith(RESERVED_ACTION_PREFIX)
-    )
-  })
-
-  return Effect.fnUntraced(
-    function* (targets: ReadonlyArray<AuditEvent>) {
-      for (const target of targets) {
-        if (yield* isWritten(target)) continue
-        const { sequence_number, tenant_id } = target
-        const where = { tenantId: tenant_id, sequenceNumber: sequence_number }
-        yield* Effect.logError("AN EVENT TO ERASE IS NOT STORED AS IT WAS WRITTEN", where)
-        const cause = new Error(
-          `event ${sequence_number} is stored otherwise than alk.events has it`
-        )
-        return yield* new StoreUnavailable({ operation: "erase", cause })
-      }
+      if (recomputed?.event.tenant_id !== tenantId) return undefined
+      const isErased = recomputed.event.erased_at !== undefined
+      return faultOf(recomputed, undefined, isErased) === undefined ? recomputed.event : undefined
     },
     Effect.catchTags({
       LogUnavailable: (cause) => Effect.fail(new StoreUnavailable({ operation: "erase", cause })),
       OffsetOutOfRange: (cause) => Effect.fail(new StoreUnavailable({ operation: "erase", cause }))
     })
   )
+
+  /** The event with this id and number. Fails if the store has another one in its place. */
+  return Effect.fnUntraced(function* (tenantId: string, id: string, sequence: number) {
+    const event = yield* read(tenantId, id, sequence)
+    if (event?.id === id && event.sequence_number === sequence) return event
+    const where = { tenantId, sequenceNumber: sequence }
+    yield* Effect.logError("AN EVENT TO ERASE IS NOT STORED AS IT WAS WRITTEN", where)
+    const cause = new Error(`event ${sequence} is stored otherwise than alk.events has it`)
+    return yield* new StoreUnavailable({ operation: "erase", cause })
+  })
 })
 
 const make = Effect.fnUntraced(function* (secret: string) {
   const ingest = yield* Ingest
   const store = yield* EventStore
   const projection = yield* ProjectionProgress
-  const allWritten = yield* makeAllWritten
+  const written = yield* makeWritten
 
-  /** The events with this id that come after one of them, in the order of the chain. */
-  const named = Effect.fnUntraced(function* (tenantId: string, id: string, afterSequence: number) {
+  /** Events of a filter that come after one of them, in the order of the chain. */
+  const pageOf = Effect.fnUntraced(function* (
+    tenantId: string,
+    filter: EventFilter,
+    afterSequence: number
+  ) {
     const { final: deduplicate } = projection.of(tenantId)
-    const filter = { ...emptyFilter, id }
     const { bodies } = yield* store.page(
       { tenantId, filter, order: "asc", offset: 0, limit: PAGE_EVENTS, afterSequence },
       deduplicate
@@ -147,34 +139,52 @@ const make = Effect.fnUntraced(function* (secret: string) {
     return bodies.flatMap((body) => parseEvent(body) ?? [])
   })
 
+  /** True if an event of the chain has erased this one: its row may say that without one. */
+  const isErased = Effect.fnUntraced(function* ({ id, sequence_number, tenant_id }: AuditEvent) {
+    const filter = { ...emptyFilter, action: ERASURE_ACTION, resourceId: id }
+    for (let after = 0; ; ) {
+      const found = yield* pageOf(tenant_id, filter, after)
+      for (const one of found) {
+        if (erasureOf(one)?.sequence_number !== sequence_number) continue
+        const erasure = yield* written(tenant_id, one.id, one.sequence_number)
+        if (erasureOf(erasure)?.sequence_number === sequence_number) return true
+      }
+      const last = found.at(-1)
+      if (last === undefined || found.length < PAGE_EVENTS) return false
+      after = last.sequence_number
+    }
+  })
+
   /** What there is to erase, as much of it as one request may. */
   const targetsOf = Effect.fnUntraced(function* (tenantId: string, eventId: string) {
-    const targets: Array<AuditEvent> = []
+    const targets = new Map<number, AuditEvent>()
     let reserved: EventReserved | undefined
     let isKnown = false
-    for (let after = 0; targets.length < BATCH_ITEMS_MAX; ) {
-      const found = yield* named(tenantId, eventId, after)
-      for (const event of found) {
-        const { action, erased_at } = event
+    for (let after = 0; targets.size < BATCH_ITEMS_MAX; ) {
+      const found = yield* pageOf(tenantId, { ...emptyFilter, id: eventId }, after)
+      for (const { erased_at, sequence_number } of found) {
+        const event = yield* written(tenantId, eventId, sequence_number)
+        const { action } = event
         if (action.startsWith(RESERVED_ACTION_PREFIX)) {
           reserved ??= new EventReserved({ action })
           continue
         }
         isKnown = true
-        if (erased_at === undefined) targets.push(event)
+        if (erased_at === undefined || !(yield* isErased(event))) {
+          targets.set(sequence_number, event)
+        }
       }
       const last = found.at(-1)
       if (last === undefined || found.length < PAGE_EVENTS) break
       after = last.sequence_number
     }
     if (!isKnown) return yield* reserved ?? new EventUnknown({ eventId })
-    return targets.slice(0, BATCH_ITEMS_MAX)
+    return [...targets.values()].slice(0, BATCH_ITEMS_MAX)
   })
 
   const erase = Effect.fn("EventErasures.erase")(function* (request: ErasureRequest) {
     const { eventId, idempotency, tenantId } = request
     const targets = yield* targetsOf(tenantId, eventId)
-    yield* allWritten(targets)
     // With a key the sequencer has to say whether it is the first time, even without anything to erase.
     if (targets.length === 0 && idempotency === undefined) return undefined
     const events = targets.map((target, index) => erasureEvent(secret, request, target, index))
