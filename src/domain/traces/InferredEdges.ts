@@ -6,7 +6,15 @@
  */
 import { Schema } from "effect"
 import { type GraphHints, hintsOf } from "./GraphHints.ts"
-import { childrenOf, edgeIdOf, isBefore, ordered, type Pair, type SpanGraph } from "./SpanGraph.ts"
+import {
+  childrenOf,
+  edgeIdOf,
+  isBefore,
+  ordered,
+  type Pair,
+  pairLength,
+  type SpanGraph
+} from "./SpanGraph.ts"
 import type { Span } from "./TraceResources.ts"
 
 export const inferenceRules = [
@@ -38,6 +46,8 @@ export type InferredEdge = typeof InferredEdge.Type
 
 /** Inferred edges of one graph at most, as many as it may have recorded ones. */
 export const INFERRED_EDGES_MAX = 50_000
+/** Characters of their ids at most, as for the recorded ones. */
+const INFERRED_TEXT_MAX = 16 * 1_048_576
 
 interface Found extends Pair {
   readonly rule: InferenceRule
@@ -51,6 +61,7 @@ class Findings {
   readonly #known: Set<string>
   readonly edges: Array<Found> = []
   isCut = false
+  #text = 0
 
   constructor(recorded: ReadonlyArray<Pair>) {
     this.#known = new Set(recorded.map(keyOf))
@@ -61,8 +72,10 @@ class Findings {
     const found = { source: source.id, target: target.id, rule }
     const key = keyOf(found)
     if (source.id === target.id || this.#known.has(key)) return true
-    this.isCut ||= this.edges.length >= INFERRED_EDGES_MAX
+    const length = this.#text + pairLength(found)
+    this.isCut ||= this.edges.length >= INFERRED_EDGES_MAX || length > INFERRED_TEXT_MAX
     if (this.isCut) return false
+    this.#text = length
     this.#known.add(key)
     this.edges.push(found)
     return true
@@ -98,16 +111,22 @@ const LEVELS_MAX = 8
 /** Askers that are looked at for one that had ended. */
 const ASKERS_MAX = 16
 
-/** Model calls by the ids in them, in the order of their starts: below each span above them, and all. */
+/**
+ * Model calls by the ids in them, in the order of their starts: below each span above them, and all.
+ * Only those ids that some span has as a call of a tool.
+ */
 class CallIds {
   readonly #spans: ReadonlyMap<string, Span>
+  readonly #called: ReadonlySet<string>
   readonly #byPlace = new Map<string, Array<Span>>()
 
-  constructor(spans: ReadonlyMap<string, Span>) {
+  constructor(spans: ReadonlyMap<string, Span>, called: ReadonlySet<string>) {
     this.#spans = spans
+    this.#called = called
   }
 
   add(id: string, span: Span): void {
+    if (!this.#called.has(id)) return
     for (const place of this.#placesOf(span)) put(this.#byPlace, `${place}\0${id}`, span)
   }
 
@@ -162,8 +181,12 @@ const firstOf = <A>(
  */
 const findToolCalls = (byStart: ReadonlyArray<Hinted>, findings: Findings): void => {
   const spans = new Map(byStart.map(({ span }) => [span.id, span]))
-  const asking = new CallIds(spans)
-  const answered = new CallIds(spans)
+  const calls = byStart.flatMap(({ hints: { toolCallId }, span }) =>
+    span.span_type === "TOOL_CALL" && toolCallId !== undefined ? [toolCallId] : []
+  )
+  const called = new Set(calls)
+  const asking = new CallIds(spans, called)
+  const answered = new CallIds(spans, called)
   for (const { hints, span } of byStart) {
     if (span.span_type !== "LLM_CALL") continue
     for (const id of hints.asked) asking.add(id, span)

@@ -7,6 +7,7 @@
 import { Schema } from "effect"
 import { defined } from "../Defined.ts"
 import { natural } from "../Forms.ts"
+import { sha256Hex } from "../Identifiers.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
 import { isObject, type JsonObject, type JsonValue } from "../json/Json.ts"
 import { microsOf } from "../Timestamp.ts"
@@ -101,6 +102,19 @@ export interface ComparedSpan {
 const durationOf = (from: string, to: string | undefined): number | undefined =>
   to === undefined ? undefined : Math.max(0, microsOf(to) - microsOf(from))
 
+/** Characters of a key in a path; nested as deep as metadata may be, paths stay short of 16,383. */
+const PART_LENGTH_MAX = 256
+const PART_HASH_LENGTH = 16
+
+/**
+ * A key as a part of a path. V8 hashes texts of more than 16,383 characters by their length alone:
+ * as keys of one map, thousands of them would be compared with one another.
+ */
+const partOf = (key: string): string =>
+  key.length > PART_LENGTH_MAX
+    ? `${key.slice(0, PART_LENGTH_MAX)}…${sha256Hex(key).slice(0, PART_HASH_LENGTH)}`
+    : key
+
 const flatten = (value: JsonValue, path: string, into: Map<string, string>): void => {
   const members = isObject(value) ? Object.entries(value) : []
   if (members.length === 0) {
@@ -110,7 +124,7 @@ const flatten = (value: JsonValue, path: string, into: Map<string, string>): voi
     return
   }
   for (const [key, member] of members) {
-    if (!IDS.has(key)) flatten(member as JsonValue, `${path}.${key}`, into)
+    if (!IDS.has(key)) flatten(member as JsonValue, `${path}.${partOf(key)}`, into)
   }
 }
 

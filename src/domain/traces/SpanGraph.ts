@@ -30,6 +30,12 @@ export interface Pair {
 export const edgeIdOf = (type: string, { source, target }: Pair): string =>
   `${type}:${encodeURIComponent(source)}:${encodeURIComponent(target)}`
 
+/** Characters of an id as it is, and as the id of an edge has it. */
+export const idLength = (id: string): number => id.length + encodeURIComponent(id).length
+
+/** Characters of the ids of an edge. */
+export const pairLength = ({ source, target }: Pair): number => idLength(source) + idLength(target)
+
 const edgeOf = (type: GraphEdge["type"], source: string, target: string): GraphEdge => ({
   id: edgeIdOf(type, { source, target }),
   source,

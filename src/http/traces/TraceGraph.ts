@@ -7,6 +7,7 @@ import { defined } from "../../domain/Defined.ts"
 import { type JsonObject, parseJson } from "../../domain/json/Json.ts"
 import type { EdgeKind, GraphRequest } from "../../domain/traces/ExecutionGraph.ts"
 import { hintMembers } from "../../domain/traces/GraphHints.ts"
+import { idLength } from "../../domain/traces/SpanGraph.ts"
 import { type FactDetails, parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
 import { foldFacts, type TraceView } from "../../domain/traces/TraceView.ts"
 import type { OutlineDetails, SpanOutline, TraceStore } from "../../ports/TraceStore.ts"
@@ -39,7 +40,7 @@ const shownOfTexts = ({ error, metadata, name }: OutlineDetails): Shown => ({
     ...(error === "" ? {} : { error: parseJson(error) as NonNullable<FactDetails["error"]> }),
     ...(metadata === "" ? {} : { metadata: parseJson(metadata) as JsonObject })
   },
-  textLength: name.length + error.length,
+  textLength: lengthOf(name) + error.length,
   metadataLength: metadata.length
 })
 
@@ -51,16 +52,13 @@ const shownOfWhole = ({ error, metadata, name }: FactDetails, readsMetadata: boo
   const hints = metadata !== undefined && readsMetadata ? hintMembers(metadata) : undefined
   return {
     details: defined({ name, error, metadata: hints }),
-    textLength: (name?.length ?? 0) + lengthOf(error),
+    textLength: lengthOf(name) + lengthOf(error),
     metadataLength: lengthOf(hints)
   }
 }
 
 const edgesOf = (fact: TraceFact): number =>
   fact.type === "span.started" ? 1 + fact.caused_by_span_ids.length : 0
-
-/** As it is, and as the id of an edge has it. */
-const idLength = (id: string): number => id.length + encodeURIComponent(id).length
 
 /** Characters of the ids of a span and of the edges to it. */
 const idsLength = (fact: TraceFact): number => {

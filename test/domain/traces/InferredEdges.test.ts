@@ -287,6 +287,18 @@ describe("inferred edges", () => {
     )
   })
 
+  it("are bounded by what their ids add up to, and say so", () => {
+    const wide = Array.from({ length: 200 }, (_, n): Shape => {
+      const half = n < 100 ? 1 : 2
+      const id = `${n}`.padEnd(256, "\u6f22")
+      return { id, parent: "r", start: half, end: 9, metadata: step(half, `n${n}`) }
+    })
+    const { edges, isComplete } = inferEdges(graphOf([{ id: "r", end: 9 }, ...wide]))
+    assert.isFalse(isComplete)
+    assert.isBelow(JSON.stringify(edges).length, 20 * 1_048_576)
+    assert.isAbove(edges.length, 1_000)
+  })
+
   it("are bounded, and say so", () => {
     const wide = Array.from({ length: 600 }, (_, n): Shape => {
       const half = n < 300 ? 1 : 2

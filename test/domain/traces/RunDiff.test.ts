@@ -161,6 +161,14 @@ describe("the difference of two runs", () => {
     assert.strictEqual(diff([one], [swapped])[0]!.change, "changed")
   })
 
+  it("tells long keys apart by their ends, and names none of them in full", () => {
+    const key = (end: string) => `${"k".repeat(16_400)}${end}`
+    const nested = (value: number) => ({ [key("a")]: { [key("b")]: value, [key("c")]: 0 } })
+    const [found] = diff([{ id: "a", metadata: nested(1) }], [{ id: "a", metadata: nested(2) }])
+    assert.strictEqual(found!.differences.length, 1)
+    assert.isBelow(found!.differences[0]!.field.length, 600)
+  })
+
   it("counts differences that it does not show", () => {
     const many = (value: number) =>
       Object.fromEntries(Array.from({ length: 80 }, (_, n) => [`k${n}`, value]))

@@ -22,6 +22,8 @@ import { metadataNumbers, metadataTexts } from "./MetadataSql.ts"
 
 /** Buckets of one answer at most. */
 const BUCKETS_MAX = 100_000
+/** Characters of the keys of all groups and buckets of one answer: values of metadata may be long. */
+const KEYS_TEXT_MAX = 16 * 1_048_576
 
 /** Buckets as numbers, and the time that one begins at. */
 interface Interval {
@@ -178,6 +180,8 @@ const totalsOf = Effect.fnUntraced(function* (
   return { total, missing: Math.max(0, total - present), ...defined({ numbers }) }
 })
 
+const keysLength = ({ keys }: StatsGroup): number => keys.reduce((sum, key) => sum + key.length, 0)
+
 export const makeStats = (store: StoreClient): EventStore["Service"]["stats"] =>
   Effect.fn("EventStore.stats")(function* (query, deduplicate) {
     const { interval, limit } = query
@@ -200,6 +204,9 @@ export const makeStats = (store: StoreClient): EventStore["Service"]["stats"] =>
         ? { total: all, missing: 0 }
         : yield* totalsOf(store, query, deduplicate))
     }
+    const longest = found.reduce((most, { group }) => Math.max(most, keysLength(group)), 1)
+    const bucketsMax = Math.min(BUCKETS_MAX, Math.floor(KEYS_TEXT_MAX / longest))
+    if (bucketsMax < found.length) return yield* new StatsTooLarge({ bucketsMax })
     if (interval === undefined) return counted
     const { bucket, start } = INTERVALS[interval]
     const buckets = yield* store.read(
@@ -208,9 +215,9 @@ export const makeStats = (store: StoreClient): EventStore["Service"]["stats"] =>
         `SELECT bucket, ${shown} FROM (SELECT toUInt64(${bucket}) AS bucket, ${keys}, ${aggregates}`
         + ` FROM (${rows(bind)}) WHERE (${keys}) IN`
         + ` (SELECT ${keys} FROM (${groups(bind)} ${largest(bind)})) GROUP BY bucket, ${keys})`
-        + ` ORDER BY bucket, ${keys} LIMIT ${BUCKETS_MAX + 1}`,
+        + ` ORDER BY bucket, ${keys} LIMIT ${bucketsMax + 1}`,
       (row) => ({ start: start(row.uint64()), ...read(row) })
     )
-    if (buckets.length > BUCKETS_MAX) return yield* new StatsTooLarge({ bucketsMax: BUCKETS_MAX })
+    if (buckets.length > bucketsMax) return yield* new StatsTooLarge({ bucketsMax })
     return { ...counted, buckets }
   })

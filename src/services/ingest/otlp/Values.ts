@@ -7,6 +7,11 @@ import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
 import { NESTING_MAX } from "../../../domain/json/StrictJson.ts"
 import type { AnyValue, KeyValue } from "./gen/opentelemetry/proto/common/v1/common_pb.js"
 
+/**
+ * Characters of a key. V8 hashes a text of more than 16,383 by its length alone, so that as keys of
+ * one object those of one length are all compared with one another.
+ */
+const KEY_LENGTH_MAX = 4_096
 /** Characters of a key that a message repeats. */
 const EXCERPT_LENGTH = 64
 
@@ -135,6 +140,10 @@ const objectOf = (
   for (const { key, value } of pairs) {
     const at = () => `${path()}[${excerpt(key)}]`
     leftOut.unless(() => {
+      if (key.length > KEY_LENGTH_MAX) {
+        const message = `${at()}: this key has more than ${KEY_LENGTH_MAX} characters; send it shorter`
+        throw new Unstorable("too_long", message)
+      }
       if (entries.has(key)) {
         throw new Unstorable(
           "repeated_key",
@@ -151,8 +160,8 @@ const objectOf = (
 /**
  * Key-value pairs as an object that is at `level`, counted from `metadata` or `payload`, which
  * is 1. Integers beyond 2^53 become their digits, NaN and the infinities their names, bytes base64,
- * an empty value null. Left out are a key that was there before, U+0000, unpaired surrogates, and
- * what is below NESTING_MAX levels.
+ * an empty value null. Left out are a key that was there before or is too long, U+0000, unpaired
+ * surrogates, and what is below NESTING_MAX levels.
  */
 export const attributesOf = (
   pairs: ReadonlyArray<KeyValue>,

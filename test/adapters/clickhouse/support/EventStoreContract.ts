@@ -453,6 +453,31 @@ export const storeContract = <E>(
       })
     )
 
+    it.effect("counts by long values as far as one answer has room for them", () =>
+      Effect.gen(function* () {
+        const store = yield* EventStore
+        const a = "x".repeat(30_000)
+        const b = Array.from({ length: 40 }, (_, n) => `b${n}`)
+        const events = chainOf("long-keys", 20, (n) => ({
+          timestamp: `2026-03-01T00:${String(n).padStart(2, "0")}:00.000000Z`,
+          metadata: { a, b }
+        }))
+        yield* stored(events)
+        const query = {
+          tenantId: "long-keys",
+          filter: emptyFilter,
+          groupBy: ["metadata.a", "metadata.b"],
+          limit: 1_000
+        } as const
+        const counted = yield* store.stats(query, false)
+        assert.strictEqual(counted.groups.length, 40)
+        const refused = yield* Effect.flip(store.stats({ ...query, interval: "minute" }, false))
+        assert.strictEqual(refused._tag, "StatsTooLarge")
+        const daily = yield* store.stats({ ...query, interval: "day" }, false)
+        assert.strictEqual(daily.buckets?.length, 40)
+      })
+    )
+
     it.effect("shows rows that came twice once, by FINAL, and merges them when asked", () =>
       Effect.gen(function* () {
         const store = yield* EventStore

@@ -240,6 +240,9 @@ describe("values", () => {
     assert.sameMembers(Object.keys(found), keys)
     const twice = lacking({ attributes: [text("k", "1"), text("k", "2")] })
     assert.include(twice.message, 'attributes["k"]: this key is given more than once')
+    const long = lacking({ attributes: [text("k", "1"), text("l".repeat(4_097), "2")] })
+    assert.include(long.message, "more than 4096 characters; send it shorter")
+    assert.deepInclude(long.metadata, { attributes: { k: "1" }, dropped_attributes_count: 1 })
     assert.deepInclude(twice.metadata, { attributes: { k: "1" }, dropped_attributes_count: 1 })
   })
 
