@@ -3,7 +3,7 @@
  * covers goes, and only after it was verified against that. The order makes each step repeatable:
  * the registry says what was removed and why before a row goes, and again when all rows are gone.
  */
-import { Clock, Effect, Redacted } from "effect"
+import { Clock, Effect, Redacted, Stream } from "effect"
 import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { type ChainKey, treeNameOf } from "../../domain/chain/Chains.ts"
@@ -12,18 +12,22 @@ import { hashesOf, inclusionParts, rootPart } from "../../domain/chain/MerkleTre
 import {
   frontierText,
   openPoint,
+  type PrunedEnd,
   type PrunedPoint,
   treeOfPoint
 } from "../../domain/chain/PrunedPoint.ts"
+import { recompute } from "../../domain/events/HashChain.ts"
 import { SYSTEM_TENANT } from "../../domain/Identifiers.ts"
 import { toBatch } from "../../domain/records/EventBatch.ts"
 import type { RegistryReader } from "../../domain/registry/Registry.ts"
 import { holdRefusal } from "../../domain/registry/Retention.ts"
 import { formatMicros } from "../../domain/Timestamp.ts"
+import { recomputeFact } from "../../domain/traces/TraceFact.ts"
 import { EventLog, LogUnavailable } from "../../ports/EventLog.ts"
-import type { StoreUnavailable } from "../../ports/EventStore.ts"
+import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
 import { HashTree } from "../../ports/HashTree.ts"
 import { StoreRemoval } from "../../ports/StoreRemoval.ts"
+import { TraceStore } from "../../ports/TraceStore.ts"
 import { SystemAuditLog } from "../administration/SystemAuditLog.ts"
 import { Checkpoints } from "../checkpoints/Checkpoints.ts"
 import { Ingest } from "../ingest/Ingest.ts"
@@ -204,6 +208,26 @@ const coveringCheckpoint = Effect.fnUntraced(function* (key: ChainKey, cutOff: s
   return newest
 })
 
+/**
+ * When the last record of a proven point was recorded, as its hash covers it; undefined if the store
+ * has no such record (any more): a column says whatever somebody writes there.
+ */
+const recordedAt = Effect.fnUntraced(function* (
+  { chain, tenantId }: ChainKey,
+  { headHash, size }: PrunedEnd
+) {
+  if (chain === "events") {
+    const store = yield* EventStore
+    const rows = (yield* Stream.runCollect(store.rows(tenantId, size, size))).flat()
+    const found = rows.map(({ body }) => recompute(body)).find((one) => one?.hash === headHash)
+    return found?.event.created_at
+  }
+  const store = yield* TraceStore
+  const rows = (yield* Stream.runCollect(store.chainRows(tenantId, size, size))).flat()
+  const found = rows.map(({ body }) => recomputeFact(body)).find((one) => one?.hash === headHash)
+  return found?.fact.created_at
+})
+
 /** Decides what goes of a chain next; undefined if nothing does. */
 const decideNext = Effect.fnUntraced(function* (
   settings: PruningSettings,
@@ -229,6 +253,11 @@ const decideNext = Effect.fnUntraced(function* (
   const end = openPoint(point, { treeSize: size, rootHash })
   if (typeof end === "string") {
     return yield* kept(tree, end, { upToSequence: size })
+  }
+  // Times never decrease along a chain: the last one says it of all.
+  const last = yield* recordedAt(key, end)
+  if (last === undefined || last >= cutOff) {
+    return yield* kept(tree, "its records are not as old as the store says", { upToSequence: size })
   }
   yield* auditLog.record(
     { op: "prune", pruned: point },

@@ -27,6 +27,8 @@ export interface Item {
   readonly outcome?: string
   /** null for none. */
   readonly metadata?: object | null
+  /** When the sequencer took it, canonical form. */
+  readonly recordedAt?: string
 }
 
 /** Microseconds of 2026-01-01T00:00:00Z. */
@@ -92,7 +94,7 @@ export class TestChain {
     const link = {
       tenantId: this.tenantId,
       sequenceNumber: sequence,
-      createdAt: formatMicros(START + 86_400_000_000 + sequence * 1_000),
+      createdAt: item.recordedAt ?? formatMicros(START + 86_400_000_000 + sequence * 1_000),
       contentHash: content,
       prevHash: this.#hash
     }

@@ -2,9 +2,8 @@
  * What is removed when, in which order, and what a stop, a hold or a broken chain in between does to
  * it: the steps over doubles that decide as the single writer does.
  */
-import { hash as digest } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Redacted } from "effect"
+import { Effect, Layer, Logger, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import { AdminRefused } from "../../../src/actors/follower/Keys.ts"
@@ -18,9 +17,10 @@ import { decide } from "../../../src/domain/registry/Registry.ts"
 import { RegistryTable } from "../../../src/domain/registry/RegistryTable.ts"
 import { formatMicros } from "../../../src/domain/Timestamp.ts"
 import { EventLog } from "../../../src/ports/EventLog.ts"
-import { StoreUnavailable } from "../../../src/ports/EventStore.ts"
+import { EventStore, StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { HashTree } from "../../../src/ports/HashTree.ts"
 import { StoreRemoval } from "../../../src/ports/StoreRemoval.ts"
+import { TraceStore } from "../../../src/ports/TraceStore.ts"
 import { SystemAuditLog } from "../../../src/services/administration/SystemAuditLog.ts"
 import { Checkpoints } from "../../../src/services/checkpoints/Checkpoints.ts"
 import { Ingest } from "../../../src/services/ingest/Ingest.ts"
@@ -29,6 +29,7 @@ import {
   pruneChain,
   type StretchReport
 } from "../../../src/services/retention/Pruning.ts"
+import { TestChain } from "../../exports/support/Chains.ts"
 import { nodesOver } from "../../support/PrunedPoints.ts"
 import { runs } from "../../support/Runs.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
@@ -45,6 +46,9 @@ class Installation {
   readonly recordedAt: ReadonlyArray<number>
   readonly signed: ReadonlyArray<number>
   readonly hashes: ReadonlyArray<string>
+  readonly bodies: ReadonlyArray<string>
+  /** What the store says of their times, where it says something else. */
+  claimed: ReadonlyArray<number> | undefined
   /** What was done, in order. */
   readonly done: Array<string> = []
   first = 1
@@ -58,7 +62,10 @@ class Installation {
   constructor(recordedAt: ReadonlyArray<number>, signed: ReadonlyArray<number>) {
     this.recordedAt = recordedAt
     this.signed = signed
-    this.hashes = recordedAt.map((_, index) => digest("sha256", `event ${index}`, "hex"))
+    const chain = new TestChain("acme")
+    for (const at of recordedAt) chain.add({ recordedAt: timeOf(at) })
+    this.bodies = chain.bodies
+    this.hashes = chain.bodies.map((_, index) => chain.event(index + 1).hash)
   }
 
   keepFor(days: number): this {
@@ -134,10 +141,23 @@ class Installation {
       Layer.mock(Ingest, {
         ingest: () => Effect.sync(() => ({ kind: "undecided" }) as never)
       }),
+      Layer.mock(EventStore, {
+        rows: (_tenant, first, last) =>
+          Stream.make(
+            this.bodies.slice(first - 1, last).map((body, index) => ({
+              sequenceNumber: first + index,
+              version: 0,
+              body,
+              wrongColumns: []
+            }))
+          )
+      }),
+      Layer.mock(TraceStore, {}),
       Layer.mock(StoreRemoval, {
         recordedBefore: (_key, time) =>
           Effect.sync(() => {
-            const later = this.recordedAt.findIndex((at) => timeOf(at) >= time)
+            const times = this.claimed ?? this.recordedAt
+            const later = times.findIndex((at) => timeOf(at) >= time)
             return later === -1 ? this.recordedAt.length : later
           }),
         prune: (_key, size) =>
@@ -212,6 +232,16 @@ describe("pruning", () => {
       one.final = false
       assert.isFalse(yield* one.prune())
       assert.deepStrictEqual(one.done, ["prune", "rows 1 to 3", "note_removed"])
+    })
+  )
+
+  it.effect("goes by the times that the hashes cover, whatever the store says of them", () =>
+    Effect.gen(function* () {
+      const one = new Installation(days(1, 28, 29), [3]).keepFor(5)
+      one.claimed = days(1, 1, 2)
+      yield* atDay(30)
+      assert.isTrue(yield* one.prune())
+      assert.deepStrictEqual(one.done, [])
     })
   )
 
