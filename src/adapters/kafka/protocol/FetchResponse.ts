@@ -185,14 +185,31 @@ const nextBatch = (bytes: Buffer, at: number): { batch: Batch; end: number } | u
   return { batch, end }
 }
 
+/**
+ * The offset of a record from what its batch says: each has one of its own. A broker looks at that in
+ * compressed batches alone, so that a record could take the offset of another one.
+ * @throws RecordsUnreadable
+ */
+export const offsetIn = (
+  { baseOffset, lastOffset }: Pick<Batch, "baseOffset" | "lastOffset">,
+  before: number,
+  delta: number
+): number => {
+  const offset = baseOffset + delta
+  if (offset > before && offset >= baseOffset && offset <= lastOffset) return offset
+  throw new RecordsUnreadable(`a record that is at offset ${offset}, where others are`)
+}
+
 const readRecords = (batch: Batch, bytes: Buffer, from: number, into: Array<LogRecord>): void => {
   const cursor = new Cursor(bytes)
+  let before = -1
   for (let left = batch.count; left > 0; left--) {
     const length = cursor.varint()
     const end = cursor.at + length
     cursor.at += 1
     const timestamp = batch.firstTimestamp + cursor.varint()
-    const offset = batch.baseOffset + cursor.varint()
+    const offset = offsetIn(batch, before, cursor.varint())
+    before = offset
     const key = cursor.slice()
     const value = cursor.slice()
     if (offset >= from) {

@@ -32,6 +32,7 @@ import {
   Cursor,
   FetchedRecord,
   isAbortMarker,
+  offsetIn,
   RecordsUnreadable
 } from "../protocol/FetchResponse.ts"
 import { compressors } from "../protocol/RecordBatch.ts"
@@ -77,16 +78,22 @@ export const readBatch = (bytes: Buffer): SegmentBatch => {
   }
 }
 
+interface Inflated {
+  readonly records: Buffer
+  readonly parts: ReadonlyArray<PlacedPart>
+}
+
 /**
  * Its records as they were before compression, or why that can't be known: the checksum of the batch
  * holds, so somebody else wrote it as it is.
  */
-const inflatedOf = async (batch: SegmentBatch): Promise<Buffer | string> => {
+const inflatedOf = async (batch: SegmentBatch): Promise<Inflated | string> => {
   try {
-    return await decompress(codecOf(batch), batch.bytes.subarray(RECORDS_AT))
+    const records = await decompress(codecOf(batch), batch.bytes.subarray(RECORDS_AT))
+    return { records, parts: partsOf(batch, records) }
   } catch (cause) {
-    if (!(cause instanceof InflateFailed)) throw cause
-    return cause.message
+    if (cause instanceof InflateFailed || cause instanceof RecordsUnreadable) return cause.message
+    throw cause
   }
 }
 
@@ -110,6 +117,7 @@ const partsOf = (batch: SegmentBatch, records: Buffer): ReadonlyArray<PlacedPart
   const firstTimestamp = times.int64()
   const cursor = new Cursor(records)
   const parts: Array<PlacedPart> = []
+  let before = -1
   for (let left = batch.count; left > 0; left--) {
     const start = cursor.at
     const length = cursor.varint()
@@ -120,7 +128,8 @@ const partsOf = (batch: SegmentBatch, records: Buffer): ReadonlyArray<PlacedPart
     }
     cursor.at += 1
     const timestamp = firstTimestamp + cursor.varint()
-    const offset = batch.baseOffset + cursor.varint()
+    const offset = offsetIn(batch, before, cursor.varint())
+    before = offset
     const key = cursor.slice()
     const valueAt = cursor.at
     const value = cursor.slice()
@@ -135,15 +144,14 @@ const partsOf = (batch: SegmentBatch, records: Buffer): ReadonlyArray<PlacedPart
 
 /**
  * The records of a batch; none of one that ends a transaction. Of one in a compression that alk does
- * not write, or that is larger, why it can't be read. @throws RecordsUnreadable
+ * not write, that is larger, or whose records have no offsets of their own, why it can't be read.
  */
 export const recordsOf = async (
   batch: SegmentBatch
 ): Promise<ReadonlyArray<LogRecord> | string> => {
   if (batch.ends !== undefined || batch.count === 0) return []
-  const records = await inflatedOf(batch)
-  if (typeof records === "string") return records
-  return partsOf(batch, records).map(({ record }) => record)
+  const found = await inflatedOf(batch)
+  return typeof found === "string" ? found : found.parts.map(({ record }) => record)
 }
 
 const varint = (length: number): Buffer => {
@@ -194,7 +202,6 @@ export interface RewrittenBatch {
  * The batch with what `fateOf` says of each record. A batch of which all records go keeps its head: the
  * broker finds the producer's last sequence number and the offsets there. One that alk can't have
  * written, as it can't be read, stays as it is.
- * @throws RecordsUnreadable
  */
 export const rewriteBatch = async (
   batch: SegmentBatch,
@@ -202,12 +209,13 @@ export const rewriteBatch = async (
 ): Promise<RewrittenBatch> => {
   const same = { bytes: batch.bytes, replaced: 0, dropped: 0 }
   if (batch.ends !== undefined || batch.count === 0) return same
-  const records = await inflatedOf(batch)
-  if (typeof records === "string") return same
+  const found = await inflatedOf(batch)
+  if (typeof found === "string") return same
+  const { parts, records } = found
   const pieces: Array<Buffer> = []
   let replaced = 0
   let dropped = 0
-  for (const part of partsOf(batch, records)) {
+  for (const part of parts) {
     const fate = fateOf(part.record)
     if (fate === "keep") pieces.push(records.subarray(part.start, part.end))
     else if (fate === "drop") dropped += 1

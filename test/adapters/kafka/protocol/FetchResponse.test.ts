@@ -48,6 +48,15 @@ const batchOf = async (codec: number, body: Buffer, count = 1): Promise<Buffer> 
   return batch
 }
 
+/** Uncompressed records with these offsets, counted from that of their batch. */
+const recordsAt = (...deltas: ReadonlyArray<number>): Buffer =>
+  Buffer.concat(
+    deltas.map((delta) => {
+      const zigzag = delta < 0 ? -2 * delta - 1 : 2 * delta
+      return Buffer.from([14, 0, 0, zigzag, 1, 2, 0x78, 0])
+    })
+  )
+
 const bomb = Buffer.alloc(INFLATED_BYTES_MAX + 1)
 const someRecords = (await honest("x")).subarray(RECORDS_AT)
 
@@ -69,7 +78,14 @@ const unreadable: ReadonlyArray<readonly [string, () => Promise<Buffer>, RegExp]
   ["no zstd", () => batchOf(CODECS.zstd, Buffer.from("no zstd")), /not valid zstd/],
   ["a codec that alk has not", () => batchOf(SNAPPY, someRecords), /codec 2/],
   ["records that end too soon", () => batchOf(CODECS.none, someRecords, 9), /past the end/],
-  ["more records than are read", () => batchOf(CODECS.none, someRecords, 100_001), /over 100000/]
+  ["more records than are read", () => batchOf(CODECS.none, someRecords, 100_001), /over 100000/],
+  ["a record before its batch", () => batchOf(CODECS.none, recordsAt(-3)), /at offset -2, where/],
+  ["a record behind its batch", () => batchOf(CODECS.none, recordsAt(1)), /at offset 2, where/],
+  [
+    "two records at one offset",
+    () => batchOf(CODECS.none, recordsAt(0, 0), 2),
+    /at offset 1, where/
+  ]
 ]
 
 describe("a batch that can't be read", () => {
