@@ -3,7 +3,7 @@
  * so. The details themselves are taken out by the projection, which reads it like any other event.
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
-import { WrittenEvents } from "../../actors/follower/WrittenEvents.ts"
+import { WrittenEvents, type WrittenReader } from "../../actors/follower/WrittenEvents.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { type AuditEvent, RESERVED_ACTION_PREFIX } from "../../domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE, erasureOf } from "../../domain/events/Erasure.ts"
@@ -81,6 +81,9 @@ const erasureEvent = (
     { index, tenantId, secret, isOwn: true, ...keyOption(idempotency?.key) }
   )
 
+const notErased = (cause: unknown) =>
+  Effect.fail(new StoreUnavailable({ operation: "erase", cause }))
+
 /**
  * Events as they were written: rows of the store say only where to look. Of one that has left the
  * topic the row has to do, if its hashes come out as they are stored.
@@ -88,34 +91,36 @@ const erasureEvent = (
 const makeWritten = Effect.gen(function* () {
   const store = yield* EventStore
   const projection = yield* ProjectionProgress
-  const written = yield* WrittenEvents
 
   const read = Effect.fnUntraced(
-    function* (tenantId: string, id: string, sequence: number) {
+    function* (reader: WrittenReader, tenantId: string, id: string, sequence: number) {
       const { final: deduplicate } = projection.of(tenantId)
       const row = yield* store.byId(tenantId, id, sequence, deduplicate)
       if (row === undefined) return undefined
-      const found = yield* written.at(tenantId, row.offset)
+      const found = yield* reader.at(tenantId, row.offset)
       if (found !== "removed") return found
       const recomputed = recompute(row.body)
       if (recomputed?.event.tenant_id !== tenantId) return undefined
       const isErased = recomputed.event.erased_at !== undefined
       return faultOf(recomputed, undefined, isErased) === undefined ? recomputed.event : undefined
     },
-    Effect.catchTags({
-      LogUnavailable: (cause) => Effect.fail(new StoreUnavailable({ operation: "erase", cause })),
-      OffsetOutOfRange: (cause) => Effect.fail(new StoreUnavailable({ operation: "erase", cause }))
-    })
+    Effect.catchTags({ LogUnavailable: notErased, OffsetOutOfRange: notErased })
   )
 
   /** The event with this id and number. Fails if the store has another one in its place. */
-  return Effect.fnUntraced(function* (tenantId: string, id: string, sequence: number) {
-    const event = yield* read(tenantId, id, sequence)
+  return Effect.fnUntraced(function* (
+    reader: WrittenReader,
+    tenantId: string,
+    id: string,
+    sequence: number
+  ) {
+    const event = yield* read(reader, tenantId, id, sequence)
     if (event?.id === id && event.sequence_number === sequence) return event
     const where = { tenantId, sequenceNumber: sequence }
     yield* Effect.logError("AN EVENT TO ERASE IS NOT STORED AS IT WAS WRITTEN", where)
-    const cause = new Error(`event ${sequence} is stored otherwise than alk.events has it`)
-    return yield* new StoreUnavailable({ operation: "erase", cause })
+    return yield* notErased(
+      new Error(`event ${sequence} is stored otherwise than alk.events has it`)
+    )
   })
 })
 
@@ -123,6 +128,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
   const ingest = yield* Ingest
   const store = yield* EventStore
   const projection = yield* ProjectionProgress
+  const events = yield* WrittenEvents
   const written = yield* makeWritten
 
   /** Events of a filter that come after one of them, in the order of the chain. */
@@ -139,38 +145,46 @@ const make = Effect.fnUntraced(function* (secret: string) {
     return bodies.flatMap((body) => parseEvent(body) ?? [])
   })
 
-  /** True if an event of the chain has erased this one: its row may say that without one. */
-  const isErased = Effect.fnUntraced(function* ({ id, sequence_number, tenant_id }: AuditEvent) {
-    const filter = { ...emptyFilter, action: ERASURE_ACTION, resourceId: id }
+  /** What erases events with this id as the store has it, by the number that it names. */
+  const erasuresOf = Effect.fnUntraced(function* (tenantId: string, eventId: string) {
+    const filter = { ...emptyFilter, action: ERASURE_ACTION, resourceId: eventId }
+    const all: Array<AuditEvent> = []
     for (let after = 0; ; ) {
-      const found = yield* pageOf(tenant_id, filter, after)
-      for (const one of found) {
-        if (erasureOf(one)?.sequence_number !== sequence_number) continue
-        const erasure = yield* written(tenant_id, one.id, one.sequence_number)
-        if (erasureOf(erasure)?.sequence_number === sequence_number) return true
-      }
+      const found = yield* pageOf(tenantId, filter, after)
+      all.push(...found)
       const last = found.at(-1)
-      if (last === undefined || found.length < PAGE_EVENTS) return false
+      if (last === undefined || found.length < PAGE_EVENTS) break
       after = last.sequence_number
     }
+    return Map.groupBy(all, (event) => erasureOf(event)?.sequence_number)
   })
 
   /** What there is to erase, as much of it as one request may. */
   const targetsOf = Effect.fnUntraced(function* (tenantId: string, eventId: string) {
+    const reader = yield* Effect.catchTag(events.reader, "LogUnavailable", notErased)
+    const erasures = yield* Effect.cached(erasuresOf(tenantId, eventId))
+    /** True if an event of the chain has erased this one: its row may say that without one. */
+    const isErased = Effect.fnUntraced(function* (sequence: number) {
+      for (const { id, sequence_number } of (yield* erasures).get(sequence) ?? []) {
+        const erasure = yield* written(reader, tenantId, id, sequence_number)
+        if (erasureOf(erasure)?.sequence_number === sequence) return true
+      }
+      return false
+    })
     const targets = new Map<number, AuditEvent>()
     let reserved: EventReserved | undefined
     let isKnown = false
     for (let after = 0; targets.size < BATCH_ITEMS_MAX; ) {
       const found = yield* pageOf(tenantId, { ...emptyFilter, id: eventId }, after)
       for (const { erased_at, sequence_number } of found) {
-        const event = yield* written(tenantId, eventId, sequence_number)
+        const event = yield* written(reader, tenantId, eventId, sequence_number)
         const { action } = event
         if (action.startsWith(RESERVED_ACTION_PREFIX)) {
           reserved ??= new EventReserved({ action })
           continue
         }
         isKnown = true
-        if (erased_at === undefined || !(yield* isErased(event))) {
+        if (erased_at === undefined || !(yield* isErased(sequence_number))) {
           targets.set(sequence_number, event)
         }
       }
@@ -180,7 +194,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
     }
     if (!isKnown) return yield* reserved ?? new EventUnknown({ eventId })
     return [...targets.values()].slice(0, BATCH_ITEMS_MAX)
-  })
+  }, Effect.scoped)
 
   const erase = Effect.fn("EventErasures.erase")(function* (request: ErasureRequest) {
     const { eventId, idempotency, tenantId } = request

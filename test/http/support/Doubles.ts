@@ -667,11 +667,13 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
     layerTraces(world.traces),
     Layer.mock(EventErasures, {}),
     Layer.succeed(WrittenEvents, {
-      at: (_, offset) =>
-        Effect.sync(() => {
-          const text = world.written.get(offset) ?? world.bodies[offset]!
-          return text === "removed" ? text : parse(text)
-        })
+      reader: Effect.succeed({
+        at: (_: string, offset: number) =>
+          Effect.sync(() => {
+            const text = world.written.get(offset) ?? world.bodies[offset]!
+            return text === "removed" ? text : parse(text)
+          })
+      })
     }),
     actsOf(world),
     Layer.succeed(QuarantineTopic, quarantineOf(world)),
