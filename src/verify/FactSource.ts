@@ -190,6 +190,13 @@ const undetailedBreak = ({ fact, row }: Undetailed): Break => ({
   ...undetailedFault(fact)
 })
 
+/** Of a fact that is no event. */
+const breakAt = (sequence: number, expected: string, actual: string): Break => ({
+  sequence_number: sequence,
+  event_id: null,
+  ...contentFault(expected, actual)
+})
+
 /** That the ids of spans lead to the executions that the facts say. */
 const indexBreaks = Effect.fnUntraced(function* (
   tenantId: string,
@@ -200,17 +207,12 @@ const indexBreaks = Effect.fnUntraced(function* (
   const store = yield* TraceStore
   const unindexed = yield* store.unindexed(tenantId, first, last, INDEX_FAULTS_MAX)
   const stray = onlyRange ? [] : yield* store.strayIndex(tenantId, INDEX_FAULTS_MAX)
-  const wrong = (sequence: number, expected: string, actual: string): Break => ({
-    sequence_number: sequence,
-    event_id: null,
-    ...contentFault(expected, actual)
-  })
   return [
     ...unindexed.map((sequence) =>
-      wrong(sequence, "an entry for its span in the index of span ids", ABSENT)
+      breakAt(sequence, "an entry for its span in the index of span ids", ABSENT)
     ),
     ...stray.map(({ spanId }) =>
-      wrong(1, "no entry in the index of span ids without a fact", `one for span ${spanId}`)
+      breakAt(1, "no entry in the index of span ids without a fact", `one for span ${spanId}`)
     )
   ]
 })
@@ -226,15 +228,12 @@ const numberBreaks = Effect.fnUntraced(function* (
   const found = yield* store.misnumbered(tenantId, first, last, NUMBER_FAULTS_MAX)
   return found
     .filter(({ actual, expected }) => isWhole || actual < expected)
-    .map(
-      ({ actual, executionId, expected, sequence }): Break => ({
-        sequence_number: sequence,
-        event_id: null,
-        ...contentFault(
-          `fact_number ${expected} of the execution ${executionId}`,
-          `fact_number ${actual}`
-        )
-      })
+    .map(({ actual, executionId, expected, sequence }) =>
+      breakAt(
+        sequence,
+        `fact_number ${expected} of the execution ${executionId}`,
+        `fact_number ${actual}`
+      )
     )
 })
 

@@ -6,7 +6,8 @@
  * may look for, and how large what they make may get, is bounded where statements are read.
  */
 
-const words = (text: string): ReadonlyArray<string> => text.trim().split(/\s+/)
+/** The words of a list that is written as a text. */
+export const words = (text: string): ReadonlyArray<string> => text.trim().split(/\s+/)
 
 const OPERATORS = words(`
   and or not xor equals notEquals less greater lessOrEquals greaterOrEquals plus minus multiply divide

@@ -3,6 +3,8 @@
  * take one, or a text with a type. Of another name ClickHouse looks for a file, whatever that is, and
  * it keeps each of endlessly many spellings for ever.
  */
+import { words } from "./SqlFunctions.ts"
+
 const NAMES = `
   Africa/Abidjan Africa/Accra Africa/Addis_Ababa Africa/Algiers Africa/Asmara Africa/Asmera
   Africa/Bamako Africa/Bangui Africa/Banjul Africa/Bissau Africa/Blantyre Africa/Brazzaville
@@ -109,7 +111,7 @@ const NAMES = `
 `
 
 /** All names, sorted. */
-export const timeZones: ReadonlyArray<string> = NAMES.trim().split(/\s+/)
+export const timeZones: ReadonlyArray<string> = words(NAMES)
 
 const zones: ReadonlySet<string> = new Set(timeZones)
 
@@ -134,12 +136,7 @@ export const typeArgument = (name: string, count: number): number | undefined =>
 
 /** Functions by the first of their arguments, from 0, that is a zone: another one may be behind it. */
 const ZONE_ARGUMENTS: ReadonlyArray<readonly [at: number, names: string]> = [
-  [
-    0,
-    `
-      current_timestamp now
-    `
-  ],
+  [0, "current_timestamp now"],
   [
     1,
     `
@@ -168,31 +165,13 @@ const ZONE_ARGUMENTS: ReadonlyArray<readonly [at: number, names: string]> = [
       toYearWeek week yearweek
     `
   ],
-  [
-    3,
-    `
-      age date_diff dateDiff timestamp_diff timestampDiff
-    `
-  ],
-  [
-    6,
-    `
-      makeDateTime
-    `
-  ],
-  [
-    8,
-    `
-      makeDateTime64
-    `
-  ]
+  [3, "age date_diff dateDiff timestamp_diff timestampDiff"],
+  [6, "makeDateTime"],
+  [8, "makeDateTime64"]
 ]
 const zoneArguments: ReadonlyMap<string, number> = new Map(
   ZONE_ARGUMENTS.flatMap(([at, names]) =>
-    names
-      .trim()
-      .split(/\s+/)
-      .map((name) => [name.toLowerCase(), at] as const)
+    words(names).map((name) => [name.toLowerCase(), at] as const)
   )
 )
 

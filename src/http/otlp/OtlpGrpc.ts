@@ -194,7 +194,7 @@ const admission =
           if ("refusal" in made) call.sendStatus(made.refusal)
           return
         }
-        const receive = Effect.sync(proceed).pipe(
+        const arrival = Effect.sync(proceed).pipe(
           Effect.andThen(Deferred.await(received)),
           Effect.timeoutOrElse({
             duration: BODY_TIMEOUT_MS,
@@ -202,7 +202,7 @@ const admission =
           })
         )
         yield* receiving
-          .inTurn(principal.tenantId, receive)
+          .inTurn(principal.tenantId, arrival)
           .pipe(Effect.catch((error) => Effect.sync(() => call.sendStatus(statusOf(error)))))
       })
     return listening(call, {

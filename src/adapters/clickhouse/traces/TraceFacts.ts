@@ -327,12 +327,12 @@ export const makeLoad = (store: StoreClient): Store["load"] =>
     if (wanted.size === 0) return []
     const found = yield* summaries(store, [...wanted.values()])
     if (found.length === 0) return []
-    const rows = Map.groupBy(yield* structures(store, found), ({ executionId, tenantId }) =>
-      keyOf(tenantId, executionId)
-    )
-    return found.map(({ isWhole, ...summary }) => ({
+    const whole = found.filter(({ isWhole }) => isWhole)
+    const facts = whole.length === 0 ? [] : yield* structures(store, whole)
+    const rows = Map.groupBy(facts, ({ executionId, tenantId }) => keyOf(tenantId, executionId))
+    return found.map(({ isWhole: _, ...summary }) => ({
       ...summary,
-      facts: (isWhole ? (rows.get(keyOf(summary.tenantId, summary.executionId)) ?? []) : [])
+      facts: (rows.get(keyOf(summary.tenantId, summary.executionId)) ?? [])
         .filter(({ factNumber }) => factNumber <= summary.factCount)
         .map(({ body }) => body)
     }))

@@ -248,8 +248,8 @@ export class AnswerRoom {
   }
 }
 
-/** Why the records of a batch can't be taken, whoever asks for them. */
-const reasonOf = (error: unknown): string | undefined =>
+/** Why the records of a batch can't be taken, whoever asks for them; undefined for other failures. */
+export const unreadableReason = (error: unknown): string | undefined =>
   error instanceof InflateFailed
   || error instanceof RecordsUnreadable
   || error instanceof RangeError
@@ -322,7 +322,7 @@ export const readRecordSet = async (
     try {
       await takeBatch(batch, from, records, room)
     } catch (error) {
-      const reason = reasonOf(error)
+      const reason = unreadableReason(error)
       // What was damaged on its way is asked for again.
       if (reason === undefined || !isWhole(whole)) throw error
       records.length = before

@@ -33,7 +33,8 @@ import {
   FetchedRecord,
   isAbortMarker,
   offsetIn,
-  RecordsUnreadable
+  RecordsUnreadable,
+  unreadableReason
 } from "../protocol/FetchResponse.ts"
 import { compressors } from "../protocol/RecordBatch.ts"
 import { decompress } from "../protocol/RecordCodecs.ts"
@@ -92,8 +93,9 @@ const inflatedOf = async (batch: SegmentBatch): Promise<Inflated | string> => {
     const records = await decompress(codecOf(batch), batch.bytes.subarray(RECORDS_AT))
     return { records, parts: partsOf(batch, records) }
   } catch (cause) {
-    if (cause instanceof InflateFailed || cause instanceof RecordsUnreadable) return cause.message
-    throw cause
+    const why = unreadableReason(cause)
+    if (why === undefined) throw cause
+    return cause instanceof InflateFailed ? why : `unreadable: ${why}`
   }
 }
 
