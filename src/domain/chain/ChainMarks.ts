@@ -1,5 +1,5 @@
 /**
- * What stands between the values of the sequencer's part of a stored record, see `appendSuffix` in
+ * What is between the values of the sequencer's part of a stored record, see `appendSuffix` in
  * domain/events/HashChain: for who reads it by position.
  */
 export const bytesOf = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "latin1"))

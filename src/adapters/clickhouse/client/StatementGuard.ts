@@ -4,18 +4,18 @@
  * anything; what could be read in another way than here, comments among it, is refused. Knows nothing
  * of alk's tables.
  */
-import { isAllowedFunction, takesFunction } from "../../../domain/sql/SqlFunctions.ts"
+import { isAllowedFunction, takesFunction, words } from "../../../domain/sql/SqlFunctions.ts"
 import { nameOf, QUOTED_NAME, tokensOf } from "./StatementTokens.ts"
 import { takesForeignZone } from "./ZoneGuard.ts"
 
-const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
+const setOf = (text: string): ReadonlySet<string> => new Set(words(text))
 
 /**
  * What may stand before a bracket, beside the functions that statements of clients may use: all of it
  * computes on its arguments, the statement and tables of the store alone. A name that is in none of
  * these lists is refused, so that what a later ClickHouse adds is as well.
  */
-const FUNCTIONS = words(`
+const FUNCTIONS = setOf(`
   arrayReduce arrayWithConstant bitmapAnd bitmapAndnot bitmapAndnotCardinality bitmapBuild
   bitmapCardinality bitmapContains bitmapOr bitmapSubsetInRange bitmapSubsetLimit bitmapToArray
   byteSize currentDatabase finalizeAggregation formatQuery formatQueryOrNull formatQuerySingleLine
@@ -27,21 +27,21 @@ const FUNCTIONS = words(`
   rowNumberInBlock sipHash128 sipHash64Keyed sleep sleepEachRow throwIf timezone toInterval
   transform tupleToNameValuePairs untuple version xxh3
 `)
-const TABLE_FUNCTIONS = words(`
+const TABLE_FUNCTIONS = setOf(`
   generateRandom generateSeries generate_series input null numbers numbers_mt values view zeros
   zeros_mt
 `)
-const TYPES = words(`
+const TYPES = setOf(`
   AggregateFunction Array DateTime DateTime64 Decimal Decimal32 Decimal64 Decimal128 Decimal256
   Dynamic Enum Enum8 Enum16 FixedString JSON LowCardinality Map Nested Nullable
   SimpleAggregateFunction Time64 Tuple Variant
 `)
 /** Codecs, and kinds of indexes and of their tokenizers. */
-const PARTS_OF_COLUMNS = words(`
+const PARTS_OF_COLUMNS = setOf(`
   CODEC Delta DoubleDelta Gorilla LZ4HC T64 ZSTD bloom_filter minmax ngrambf_v1 set text tokenbf_v1
   splitByNonAlpha splitByString ngrams array sparseGrams
 `)
-const KEYWORDS = words(`
+const KEYWORDS = setOf(`
   ALIAS ALL AND ANY APPLY AS BETWEEN BY CASE CHECK COLUMNS CUBE DEFAULT DISTINCT ELSE END EPHEMERAL
   EXCEPT EXISTS EXPRESSION FILL FILTER FROM HAVING ILIKE IN INNER INTERPOLATE INTERSECT INTERVAL IS
   JOIN KEY LIKE LIMIT MATERIALIZED NOT OFFSET ON OR OVER PARTITION PREWHERE QUALIFY REPLACE ROLLUP
@@ -53,7 +53,7 @@ const COMBINATORS = /(SimpleState|State|Merge|ForEach|Null)$/
 const ENGINES =
   /^((Aggregating|Coalescing|Collapsing|Replacing|Summing|VersionedCollapsing)?MergeTree|Atomic|Join|Log|Memory|Null|Set|StripeLog|TinyLog|View|MaterializedView)$/
 /** What may come behind a column that is called `engine`. */
-const NO_ENGINE = words("AS FROM IN IS LIKE ILIKE NOT AND OR ASC DESC")
+const NO_ENGINE = setOf("AS FROM IN IS LIKE ILIKE NOT AND OR ASC DESC")
 
 /** Whether a function of this name may be called, or be given to another one. */
 const isOwnFunction = (name: string): boolean => {
@@ -85,7 +85,7 @@ const SETTINGS =
 const FORMATS =
   /^(native|rowbinary\w*|csv\w*|tsv\w*|tabseparated\w*|json\w*|parquet|values|vertical|pretty\w*|null|markdown)$/i
 /** What may come behind a column that is called `format`. */
-const NO_FORMAT = words("FROM AS")
+const NO_FORMAT = setOf("FROM AS")
 
 const TEXT = /^[xXbB]?'/
 const PLAIN_NAME = /^[\p{L}\p{M}\p{N}_ .:-]*$/u
@@ -94,28 +94,28 @@ const PLAIN_NAME = /^[\p{L}\p{M}\p{N}_ .:-]*$/u
  * What a statement may begin with: others would change what outlives it (SET, USE), who may do what, or
  * what is kept where.
  */
-const STATEMENTS = words(
+const STATEMENTS = setOf(
   "SELECT WITH FROM ( INSERT CREATE ALTER DROP TRUNCATE RENAME EXCHANGE OPTIMIZE DELETE UPDATE EXISTS "
     + "SHOW DESCRIBE DESC EXPLAIN KILL CHECK SYSTEM"
 )
 /** What these may be about, and the words that may stand before it. */
 const KINDS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
-  ["CREATE", words("DATABASE TABLE VIEW")],
-  ["ALTER", words("TABLE")],
-  ["DROP", words("DATABASE TABLE VIEW")],
-  ["RENAME", words("TABLE")],
-  ["EXCHANGE", words("TABLES")],
+  ["CREATE", setOf("DATABASE TABLE VIEW")],
+  ["ALTER", setOf("TABLE")],
+  ["DROP", setOf("DATABASE TABLE VIEW")],
+  ["RENAME", setOf("TABLE")],
+  ["EXCHANGE", setOf("TABLES")],
   // Merges and the like.
-  ["SYSTEM", words("START STOP")]
+  ["SYSTEM", setOf("START STOP")]
 ])
-const BEFORE_KIND = words("OR REPLACE TEMPORARY MATERIALIZED")
+const BEFORE_KIND = setOf("OR REPLACE TEMPORARY MATERIALIZED")
 
 /** Tables of this database that it doesn't have are files of the machine, by name. */
 const DATABASE_OF_FILES = /^default$/i
 
 /** Words after which names of tables come, and those that end such a list. */
 const TABLES_FOLLOW = new Set(["FROM", "JOIN", "INTO"])
-const TABLE_FOLLOWS = words("TABLE DESCRIBE DESC EXISTS CHECK")
+const TABLE_FOLLOWS = setOf("TABLE DESCRIBE DESC EXISTS CHECK")
 const TABLES_END = new Set(
   (
     "ON USING WHERE PREWHERE GROUP HAVING ORDER LIMIT WINDOW QUALIFY SAMPLE SELECT UNION VALUES "

@@ -52,7 +52,7 @@ const isType = (argument: Tokens): boolean => {
   return typeof tokens !== "number" && !tokens.some((_, at) => takesForeignZone(tokens, at))
 }
 
-/** `*`, `t.*` and COLUMNS stand for several arguments, which the statement does not show. */
+/** `*`, `t.*` and COLUMNS mean several arguments, which the statement does not show. */
 const isStar = (argument: Tokens): boolean =>
   argument.some(
     (token, at) =>

@@ -144,7 +144,7 @@ const MOVES: Readonly<Record<string, string>> = {
 }
 /** A path of JSON that one value matches. */
 const ONE_MATCH = /^'(?:(?! to |\*)[^])*'$/
-/** What stands for all columns, as it is written. */
+/** What means all columns, as it is written. */
 const STAR = /^(`[^`]*`\.)*\*/
 const DIGITS_AS_TEXT = /^[xb]'/i
 /** As the origin of toStartOfInterval. */
@@ -704,7 +704,7 @@ export abstract class SqlExpressions extends SqlReader {
     })
   }
 
-  /** What stands where ClickHouse takes a text for a time zone: such a text, or what is none ever. */
+  /** What is given where ClickHouse takes a text for a time zone: such a text, or what is none ever. */
   #zone({ is, sql }: Expression, token: Token): void {
     const problem = is === "text" ? zoneProblem(sql.slice(1, -1)) : zoneProblem()
     const isNoText = is === "literal" ? !DIGITS_AS_TEXT.test(sql) : TIME.test(sql)

@@ -1,5 +1,5 @@
 /**
- * What the names of a statement stand for: columns of the tables, and what it calls by a name itself,
+ * What the names of a statement mean: columns of the tables, and what it calls by a name itself,
  * in as many places and orders as there are.
  */
 import { sqlTables } from "../../../domain/sql/SqlTables.ts"
@@ -13,11 +13,11 @@ const COLUMN_TYPES: Readonly<Record<string, readonly [type: string, description:
 export const EVERYTHING = "*"
 export const UNNAMED = ""
 
-/** What a name stands for. */
+/** What a name means. */
 type ValueOf = (name: string) => Value
 export type Size = (names: Names) => Value
 
-/** What names stand for in one place. What is made of them is computed once, and counted. */
+/** What names mean in one place. What is made of them is computed once, and counted. */
 export class Names {
   readonly column: number
   readonly rows: number
@@ -47,7 +47,7 @@ export class Names {
     return value
   }
 
-  /** Where some names stand for another value. */
+  /** Where some names mean another value. */
   with(some: ReadonlyArray<string>, value: Value): Names {
     const other = new Set(some)
     return this.#within(`${JSON.stringify(value)} ${some.join()}`, (name) =>
@@ -80,7 +80,7 @@ export interface Sized {
   readonly size: Size
 }
 
-/** A name, and what it stands for in one place. */
+/** A name, and what it means in one place. */
 export interface Definition extends Sized {
   readonly name: string
   /** Of a literal. */
@@ -100,7 +100,7 @@ const columnOf = (name: string, column: number): Value | undefined => {
 export const isColumn = (name: string): boolean => Object.hasOwn(COLUMN_TYPES, name)
 
 /**
- * What each name is made of. Names stand behind those that they are made of, but for rings, so that
+ * What each name is made of. Names come behind those that they are made of, but for rings, so that
  * few rounds are needed.
  */
 const usesOf = (
@@ -140,7 +140,7 @@ const usesOf = (
 }
 
 /**
- * What names stand for at most, wherever in the statement they do. In what defines a name the name
+ * What names mean at most, wherever in the statement they are. In what defines a name the name
  * itself is another thing: a column, or what defines it elsewhere.
  */
 export const solved = (

@@ -25,7 +25,7 @@ import {
 export interface Call {
   readonly name: string
   readonly values: ReadonlyArray<Value>
-  /** What stands in brackets of its own before them, of an aggregate function. */
+  /** What is in brackets of its own before them, of an aggregate function. */
   readonly given: ReadonlyArray<Value>
   /** What a lambda makes of one element. */
   readonly made?: Value
@@ -201,7 +201,7 @@ set(
   "replace replaceall"
 )
 set((call) => text(bytes(first(call)) + bytes(last(call))), "replaceone")
-// Two characters of what is put in may stand for all that was found.
+// Two characters of what is put in may be put for all that was found.
 set(
   (call) => text((bytes(first(call)) + 1) * (2 * bytes(last(call)) + 1)),
   "replaceregexpall replaceregexpone"
@@ -360,7 +360,7 @@ set((call) => {
   return list(count > 0 ? count : call.howMany(1) + 1, each)
 }, "grouparrayinsertat")
 set(({ given, rows, values }) => {
-  // The separator and the largest count may stand before them, or behind them.
+  // The separator and the largest count may be before them, or behind them.
   return text(rows * summed([...values, ...given]))
 }, "groupconcat group_concat")
 set((call) => {
@@ -376,7 +376,7 @@ set((call) => {
   return list(2, list(call.rows * (1 + countOf(members)), each))
 }, "summap minmap maxmap")
 
-/** What ClickHouse lets stand behind the name of an aggregate function. */
+/** What ClickHouse takes behind the name of an aggregate function. */
 const COMBINATORS = /(if|array|distinct|ornull|ordefault|map)$/
 
 /** Of a call, whose name is in small letters; nothing is known of one that is in none of the tables. */

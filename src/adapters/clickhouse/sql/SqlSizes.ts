@@ -64,7 +64,7 @@ interface Part {
   readonly parameters?: ReadonlyArray<string>
   /** Of a lambda: all that the calls in it make, for one element. */
   readonly calls?: Count
-  /** What stands in the first brackets of an aggregate function that has two of them. */
+  /** What is in the first brackets of an aggregate function that has two of them. */
   readonly given?: ReadonlyArray<Part>
 }
 
@@ -218,7 +218,7 @@ export class SqlSizes {
     readonly token: Token
   }> = []
 
-  /** A name that stands for what the statement alone doesn't say. */
+  /** A name that means what the statement alone doesn't say. */
   defineColumn(name: string): void {
     this.define(name, { size: ({ column }) => anything(column) })
   }
@@ -307,7 +307,7 @@ export class SqlSizes {
     if (part !== undefined) this.#rows.push(part)
   }
 
-  /** Other rows stand behind those of a SELECT, so often. */
+  /** Other rows come behind those of a SELECT, so often. */
   union(times = 1): void {
     this.#unions += times
   }
@@ -317,7 +317,7 @@ export class SqlSizes {
     return this.#rows.length + this.#unions + this.#tables
   }
 
-  /** A table of WITH that makes rows is named, which stands for so many tables. */
+  /** A table of WITH that makes rows is named, which counts as so many tables. */
   table(tables: number): void {
     this.#tables += tables
   }
@@ -353,7 +353,7 @@ export class SqlSizes {
     ]
   }
 
-  /** An operator, by the function that it stands for, behind its operands. */
+  /** An operator, by the function that it means, behind its operands. */
   operation(name: string, token: Token): void {
     const word = name.replace(" ", "").toLowerCase()
     if (word === "concat" || SEARCHES.test(word) || Object.hasOwn(PATTERNS, word))
@@ -361,7 +361,7 @@ export class SqlSizes {
     else this.apply(word, this.#parts.length, token)
   }
 
-  /** What stands for a function of what was read last. */
+  /** What is a function of what was read last. */
   apply(name: string, count: number, token: Token): void {
     const parts = this.#parts.splice(-count, count)
     const made = this.#called(name, parts, token)
@@ -476,7 +476,7 @@ export class SqlSizes {
     )
   }
 
-  /** What names stand for at most, wherever in the statement they do. */
+  /** What names mean at most, wherever in the statement they are. */
   #solved(column: number, rows: number): Names {
     return solved(this.#names, { column, rows }, () => this.#count())
   }
@@ -516,7 +516,7 @@ export class SqlSizes {
     )
   }
 
-  /** How large what a name stands for can get. */
+  /** How large what a name means can get. */
   sizeOf(name: string): Value {
     return this.#solved(COLUMN, this.#rowsMade()).of(name)
   }

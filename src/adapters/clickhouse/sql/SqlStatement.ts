@@ -69,7 +69,7 @@ class SqlStatement extends SqlExpressions {
     return writtenName(this.#isWritten ? name : `${kind} ${name}`)
   }
 
-  /** How large what a name stands for can get. */
+  /** How large what a name means can get. */
   sizeOf(name: string): Value {
     return this.sizes.sizeOf(name)
   }
@@ -421,7 +421,7 @@ export interface ReadStatement {
   readonly views: ReadonlyArray<string>
   /** As ClickHouse gets it; `definitions` are `name AS (SELECT …)` for each of its views. */
   readonly text: (definitions: ReadonlyArray<string>) => string
-  /** How large what a name of it stands for can get. */
+  /** How large what a name of it means can get. */
   readonly sizeOf: (name: string) => Value
 }
 

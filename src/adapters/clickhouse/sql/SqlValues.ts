@@ -136,7 +136,7 @@ const LISTS = /^(array|map)$/
 /** Those that hold one value of each type in them, or one value of one of them. */
 const HOLDERS = /^(tuple|variant|nullable|lowcardinality)$/
 
-/** `inner`: bytes of the types in it, each with its quotes and what stands between them. */
+/** `inner`: bytes of the types in it, each with its quotes and what is between them. */
 const leastOf = (name: string, length: number, inner: number): number => {
   if (TEXTS.test(name)) return 0
   if (name === "fixedstring" || name.startsWith("enum")) return length
