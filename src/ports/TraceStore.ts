@@ -4,6 +4,7 @@
  */
 import { Context, type Stream } from "effect"
 import type { ValueText } from "../domain/events/ConditionText.ts"
+import type { MarkedFact } from "../domain/records/FactPlace.ts"
 import type { ExecutionSummary } from "../domain/traces/ExecutionSummary.ts"
 import type { TraceStatus } from "../domain/traces/TraceFact.ts"
 import type {
@@ -18,6 +19,8 @@ import type {
 export interface FactRow {
   readonly partition: number
   readonly offset: number
+  /** That of `factMacOf`: kept with the row. */
+  readonly mac: string
   readonly body: Buffer
 }
 
@@ -164,16 +167,10 @@ export interface OverlapQuery {
 export interface LoadedExecution {
   readonly tenantId: string
   readonly executionId: string
-  /**
-   * Stored JSON of every fact but the span events, without details, by fact number. None where a
-   * fact of any kind is missing.
-   */
+  /** Stored JSON of every fact but span events and values, without details, by fact number. */
   readonly facts: ReadonlyArray<string>
-  /** Facts and events recorded so far: the highest numbers. */
-  readonly factCount: number
-  readonly eventCount: number
-  /** Offset of the last fact on `alk.traces`. */
-  readonly lastOffset: number
+  /** Every row that claims to be a fact of it, of all kinds. */
+  readonly marked: ReadonlyArray<MarkedFact>
 }
 
 /** A fact that does not follow the one before it in its execution. */

@@ -2,7 +2,7 @@
  * Starts the roles of a process, each from its configuration, and what they share. Beside `main.ts`
  * the only folder that knows both the services and their adapters.
  */
-import { Context, Effect, Exit, Layer, Schedule, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Redacted, Schedule, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { variableLines } from "../adapters/embedded/broker/BrokerUsers.ts"
 import { DataFolder } from "../adapters/embedded/DataFolder.ts"
@@ -11,12 +11,14 @@ import { portFree } from "../adapters/embedded/FreePort.ts"
 import type { Endpoints } from "../cli/Messages.ts"
 import type { Config } from "../config/Config.ts"
 import { startCounting } from "../domain/metrics/Metrics.ts"
+import { RecordMac } from "../domain/records/RecordMac.ts"
 import { readReportSettings } from "../exports/report/ReportSettings.ts"
 import { layerWorkerServer } from "../http/operations/WorkerServer.ts"
 import { ProcessGroup } from "../http/server/ProcessGroup.ts"
 import { watchRuntime } from "../http/server/RuntimeMetrics.ts"
 import { EventLog } from "../ports/EventLog.ts"
 import { EventStore } from "../ports/EventStore.ts"
+import { FactMac } from "../ports/FactMac.ts"
 import { makeRecentEvents } from "../services/ingest/RecentEvents.ts"
 import { startApi } from "./Api.ts"
 import { type Brokers, bootstrapOf, logOf, type Report, secretOf } from "./Log.ts"
@@ -93,11 +95,12 @@ export const startRoles = Effect.fnUntraced(function* (
   const reportSettings = yield* readReportSettings(config.report)
   const folder = ownsFolder(config) ? yield* DataFolder.open(config.dataDir) : undefined
   const secret = yield* secretOf(config, folder)
+  const mac = new RecordMac(Redacted.value(secret))
   const signer = yield* signerOf(config, folder)
   const [brokers, store] = yield* Effect.all(
     [
       usesLog(config) || embedsBroker(config) ? bootstrapOf(config, folder, report) : none,
-      openStore(config, folder)
+      openStore(config, folder, mac)
     ],
     { concurrency: "unbounded" }
   )
@@ -122,7 +125,8 @@ export const startRoles = Effect.fnUntraced(function* (
   }
   const wholeLog = yield* logOf(config, brokers, secret)
   const log = share === undefined ? wholeLog : withShare(wholeLog, share)
-  const withLog = Effect.provideService(EventLog, log)
+  const withLog = <A, E, R>(role: Effect.Effect<A, E, R>) =>
+    role.pipe(Effect.provideService(EventLog, log), Effect.provideService(FactMac, mac))
   const recent = makeRecentEvents()
   const parts = { folder, secret, signer, report: reportSettings, stores: store.stores, recent }
   if (has(config, "sequencer")) {

@@ -12,7 +12,9 @@ import { layerStores } from "../adapters/clickhouse/Stores.ts"
 import type { DataFolder } from "../adapters/embedded/DataFolder.ts"
 import type { Config } from "../config/Config.ts"
 import { defined } from "../domain/Defined.ts"
+import type { RecordMac } from "../domain/records/RecordMac.ts"
 import { EventStore } from "../ports/EventStore.ts"
+import { FactMac } from "../ports/FactMac.ts"
 import { contentOf } from "./TlsContent.ts"
 import { embedsStore, has, needsStore, usesStore } from "./Topology.ts"
 
@@ -39,13 +41,15 @@ const connectionOf = Effect.fnUntraced(function* (
 /** The query store, its schema up to date where this process needs it. */
 const storesOf = Effect.fnUntraced(function* (
   config: Config,
-  engine: ChdbEngine["Service"] | undefined
+  engine: ChdbEngine["Service"] | undefined,
+  mac: RecordMac
 ) {
   const connection = yield* connectionOf(config, engine)
   const stores = yield* Layer.build(
     layerStores.pipe(
       Layer.provide(Layer.succeed(ClickHouseConnection, connection)),
-      Layer.provide(Layer.succeed(UsesFastSplit, config.fastAccept))
+      Layer.provide(Layer.succeed(UsesFastSplit, config.fastAccept)),
+      Layer.provide(Layer.succeed(FactMac, mac))
     )
   )
   if (needsStore(config)) yield* Context.get(stores, EventStore).migrate
@@ -85,10 +89,14 @@ const serverOf = Effect.fnUntraced(function* (config: Config, folder: DataFolder
   return { url, passwordFile }
 })
 
-/** The engine, the server before it for other processes, and the store on top. */
+/**
+ * The engine, the server before it for other processes, and the store on top. `mac` is that of the
+ * facts it shows.
+ */
 export const openStore = Effect.fnUntraced(function* (
   config: Config,
-  folder: DataFolder["Service"] | undefined
+  folder: DataFolder["Service"] | undefined,
+  mac: RecordMac
 ) {
   const engine =
     folder !== undefined && embedsStore(config)
@@ -99,7 +107,7 @@ export const openStore = Effect.fnUntraced(function* (
       ? yield* serverOf(config, folder).pipe(Effect.provideService(ChdbEngine, engine))
       : undefined
   const scope = yield* Effect.scope
-  const stores = yield* Effect.cached(storesOf(config, engine).pipe(Scope.provide(scope)))
+  const stores = yield* Effect.cached(storesOf(config, engine, mac).pipe(Scope.provide(scope)))
   if (usesStore(config)) yield* stores
   return { engine, server, stores }
 })

@@ -36,7 +36,8 @@ const operations: ReadonlyArray<Json> = [
   { op: "execution.start", id: RUN, agent_id: "agent", agent_name: "Agent of Alice" },
   { op: "span.start", execution_id: RUN, id: "plan", span_type: "PLANNING", name: "Secret plan" },
   { op: "span.end", id: "plan", execution_id: RUN, status: "COMPLETED" },
-  { op: "execution.start", id: "run-2", agent_id: "agent", agent_name: "Other agent" }
+  { op: "execution.start", id: "run-2", agent_id: "agent", agent_name: "Other agent" },
+  { op: "execution.end", execution_id: "run-2", status: "COMPLETED" }
 ]
 
 let running: Started
@@ -153,6 +154,9 @@ describe("alk rebuild-view", () => {
       runs: [await executionOf(acme, RUN), await executionOf(acme, "run-2")]
     }
     assert.deepStrictEqual(await verified(acme), ["valid", "valid"])
+    const ended = () =>
+      acme.call("/api/v1/executions/run-2/end", { method: "PUT", body: { status: "FAILED" } })
+    assert.strictEqual((await ended()).status, 409)
     const of = (sequence: number) => `tenant_id = 'acme' AND sequence_number = ${sequence}`
     // A copy of an event under another number, at an offset that the topic has given to another one.
     await change(
@@ -169,7 +173,12 @@ describe("alk rebuild-view", () => {
     )
     await change(`ALTER TABLE alk.events DELETE WHERE ${of(REMOVED)} OR ${of(ERASED)}`)
     await change("ALTER TABLE alk.facts DELETE WHERE tenant_id = 'acme' AND type = 'span.started'")
+    await change(
+      "ALTER TABLE alk.facts UPDATE mac = 'none' WHERE tenant_id = 'acme' AND execution_id = 'run-2'"
+    )
     await change("ALTER TABLE alk.events DELETE WHERE tenant_id = 'other' AND sequence_number = 77")
+    // What can't be told to be this service's own is not continued.
+    await eventuallyAsync("it has left memory", ended, ({ status }) => status === 503, PATIENCE_MS)
     assert.deepStrictEqual(await verified(acme), ["broken", "broken"])
 
     let isDone = false
@@ -201,6 +210,7 @@ describe("alk rebuild-view", () => {
       before.runs
     )
     assert.deepStrictEqual(await verified(acme), ["valid", "valid"])
+    assert.strictEqual((await ended()).status, 409)
     const aside = await store.query({
       query: "SELECT sequence_number FROM alk.set_aside WHERE source = 'events' ORDER BY 1",
       format: "JSONEachRow"

@@ -2,11 +2,13 @@
 import { Effect } from "effect"
 import type { ChainLink } from "../../domain/chain/ChainLink.ts"
 import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import { type FactPlace, factMacOf, factPlaceOf } from "../../domain/records/FactPlace.ts"
 import { parseTimestamp } from "../../domain/Timestamp.ts"
 import { parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 import type { ConflictRow } from "../../ports/EventStore.ts"
-import { type FactRow, TraceStore } from "../../ports/TraceStore.ts"
+import { FactMac } from "../../ports/FactMac.ts"
+import { TraceStore } from "../../ports/TraceStore.ts"
 import {
   addTo,
   bodyOf,
@@ -24,9 +26,13 @@ import { type ErasedExecution, isFactOf } from "./ProjectionErasure.ts"
 import type { ChainLinks, Links } from "./ProjectionLinks.ts"
 import { isGone } from "./RemovedChains.ts"
 
+interface PlacedRow extends FactPlace {
+  readonly body: Buffer
+}
+
 interface Rows {
   /** In order, cut before each fact that erases an execution. */
-  readonly facts: Array<Segment<FactRow, ErasedExecution>>
+  readonly facts: Array<Segment<PlacedRow, ErasedExecution>>
   readonly conflicts: Array<ConflictRow>
 }
 
@@ -93,17 +99,23 @@ const takeFact = (
           erasedAt: fact.created_at
         }
       : undefined
-  addTo(into.facts, { partition, offset, body }, erase)
+  addTo(into.facts, { ...factPlaceOf(fact, partition, offset), body }, erase)
 }
 
 const insertFacts = Effect.fnUntraced(function* ({ conflicts, facts }: Rows) {
   const store = yield* TraceStore
+  const mac = yield* FactMac
+  const marked = (rows: ReadonlyArray<PlacedRow>) =>
+    rows.map((row) => {
+      const { body, offset, partition } = row
+      return { partition, offset, mac: factMacOf(mac, row), body }
+    })
   for (const { erase, rows } of facts) {
     if (erase !== undefined) {
       const { beforeSequence, erasedAt, executionId, tenantId } = erase
       yield* store.eraseDetails(tenantId, executionId, beforeSequence, erasedAt)
     }
-    yield* measured(rows.length, insertAll(rows, store.insertFacts))
+    yield* measured(rows.length, insertAll(marked(rows), store.insertFacts))
   }
   yield* storeConflicts("traces", conflicts, store.insertConflicts)
 })

@@ -34,6 +34,7 @@ import {
   type TransactionalWriter,
   type WriterFenced
 } from "../../ports/EventLog.ts"
+import { FactMac } from "../../ports/FactMac.ts"
 import { LINES_MAX, malformedRecords } from "../log/Malformed.ts"
 import { REGISTRY } from "../log/RegistryChanges.ts"
 import { advance, endsAfter, type LogEnds, stateRecords } from "./Changelog.ts"
@@ -438,7 +439,7 @@ export const runSequencer = (
         waitMs: FETCH_WAIT_MS,
         maxBytes: FETCH_BYTES
       })
-    const cache = new ExecutionCache(log, yield* log.reader, state, traceStore)
+    const cache = new ExecutionCache(log, yield* log.reader, state, traceStore, yield* FactMac)
     const checkpoints = makeCheckpoints(writer, state, settings)
     const purge = makePurge(writer, state, settings)
     const trim = lookedFor(TRIM_LOOK_MICROS, () =>

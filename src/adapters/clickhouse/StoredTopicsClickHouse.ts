@@ -3,6 +3,9 @@
  * aside: cached subtrees, the ids of spans, details that are erased in the view.
  */
 import { Effect, Layer } from "effect"
+import { isMarked } from "../../domain/records/FactPlace.ts"
+import type { RecordMac } from "../../domain/records/RecordMac.ts"
+import { FactMac } from "../../ports/FactMac.ts"
 import {
   type Denied,
   type StoredTopic,
@@ -15,6 +18,7 @@ import { StoreClient } from "./client/StoreClient.ts"
 import { disagreement as ofEvents } from "./events/EventColumns.ts"
 import { eraseCopies as eraseEventCopies } from "./events/EventErasure.ts"
 import { confirmedRows, deniedRows, topicRows } from "./topics/SetAside.ts"
+import { MARKED, markedFactOf } from "./traces/MarkedFacts.ts"
 import { disagreement as ofFacts } from "./traces/TraceColumns.ts"
 import { eraseCopies as eraseFactCopies } from "./traces/TraceErasure.ts"
 
@@ -77,7 +81,7 @@ const eventRows = (store: StoreClient): TopicRows => {
   )
 }
 
-const factRows = (store: StoreClient): TopicRows => {
+const factRows = (store: StoreClient, mac: RecordMac): TopicRows => {
   const sequence = "chain_sequence"
   return topicRows(
     store,
@@ -89,7 +93,8 @@ const factRows = (store: StoreClient): TopicRows => {
         detail: "execution_id",
         chained: sequence,
         text: "body",
-        disagreement: ofFacts
+        disagreement: ofFacts,
+        marked: { columns: MARKED, isGenuine: (row) => isMarked(mac, markedFactOf(row)) }
       },
       {
         table: store.factConflicts,
@@ -112,12 +117,14 @@ const factRows = (store: StoreClient): TopicRows => {
 export const layerStoredTopics: Layer.Layer<StoredTopics, never, ClickHouseConnection> =
   Layer.effect(
     StoredTopics,
-    Effect.map(ClickHouseConnection, (connection) => {
+    Effect.gen(function* () {
+      const connection = yield* ClickHouseConnection
+      const mac = yield* FactMac
       const store = new StoreClient(connection)
       const { checkpoints, receipts } = store
       const rows: Record<StoredTopic, TopicRows> = {
         events: eventRows(store),
-        traces: factRows(store),
+        traces: factRows(store, mac),
         checkpoints: topicRows(store, [
           {
             table: checkpoints,

@@ -14,6 +14,7 @@ import { type EvictionLimits, TraceState } from "../../../src/actors/sequencer/t
 import { applyTraces, type TraceOutcome } from "../../../src/actors/sequencer/traces/TraceStep.ts"
 import type { Head } from "../../../src/domain/chain/Chains.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
+import { factPlaceOf } from "../../../src/domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../src/domain/records/StateRecords.ts"
 import { microsOf } from "../../../src/domain/Timestamp.ts"
 import { chunksOf, type PreparedPayload } from "../../../src/domain/traces/Payload.ts"
@@ -350,10 +351,8 @@ export class Partition {
 
 /** What the store would tell of an execution; it has erased what was to be erased. */
 const toLoaded = (rows: ReadonlyArray<StoredRow>): LoadedExecution => {
-  const { fact: last, offset: lastOffset } = rows.at(-1)!
+  const { fact: last } = rows.at(-1)!
   const erased = rows.findLast(({ fact }) => fact.type === "execution.erased")?.fact
-  let eventCount = 0
-  for (const { fact } of rows) if (fact.type === "span.event") eventCount = fact.sequence_number
   return {
     tenantId: last.tenant_id,
     executionId: last.execution_id,
@@ -364,8 +363,6 @@ const toLoaded = (rows: ReadonlyArray<StoredRow>): LoadedExecution => {
           ? eraseFact(fact, erased.created_at)
           : body
       ),
-    factCount: last.fact_number,
-    eventCount,
-    lastOffset
+    marked: rows.map(({ fact, offset }) => ({ ...factPlaceOf(fact, 0, offset), mac: "" }))
   }
 }

@@ -56,7 +56,6 @@ import {
 } from "../../../src/ports/EventStore.ts"
 import { SqlRefused, SqlStore } from "../../../src/ports/SqlStore.ts"
 import { layerKeys } from "../../../src/services/administration/Administration.ts"
-import { EventErasures } from "../../../src/services/administration/EventErasures.ts"
 import { KeyUses } from "../../../src/services/administration/KeyUses.ts"
 import { layerPartitionGrowth } from "../../../src/services/administration/PartitionGrowth.ts"
 import {
@@ -74,6 +73,7 @@ import {
 } from "../../../src/services/commands/CommandLog.ts"
 import { COMMIT_TIMEOUT_MS } from "../../../src/services/ingest/Ingest.ts"
 import { makeRecentEvents, RecentEvents } from "../../../src/services/ingest/RecentEvents.ts"
+import { EventErasures } from "../../../src/services/retention/EventErasures.ts"
 import { layerRetentions } from "../../../src/services/retention/Retentions.ts"
 import { SignedCheckpoints } from "../../../src/verify/SignedCheckpoints.ts"
 import { type Break, Verifier, type VerifyRequest } from "../../../src/verify/Verifier.ts"

@@ -4,7 +4,9 @@
  * Follows `alk.progress` of its partition, because only what is visible there may be evicted.
  */
 import { Effect, Option } from "effect"
+import { isMarked } from "../../../domain/records/FactPlace.ts"
 import { noProgress, type Progress, progressAfter } from "../../../domain/records/Progress.ts"
+import type { RecordMac } from "../../../domain/records/RecordMac.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import { nowMicros } from "../../../domain/Timestamp.ts"
 import type {
@@ -34,6 +36,13 @@ const CATCH_UP_INTERVAL_MS = 20
 const IDLE_MICROS = 10 * 60 * 1_000_000
 const LOOK_MICROS = 1_000_000
 
+/** MACs between two looks at what else is to be done: some 5 ms. */
+const CHECKED_AT_ONCE = 2_000
+
+interface LoadedAndChecked extends LoadedExecution {
+  readonly isGenuine: boolean
+}
+
 /** What the cache needs of the store. */
 export type TraceLookup = Pick<TraceStore["Service"], "load" | "position">
 
@@ -51,6 +60,7 @@ export class ExecutionCache {
   readonly #reader: LogReader
   readonly #state: SequencerState
   readonly #store: TraceLookup | undefined
+  readonly #mac: RecordMac
   #progress: Progress
   #next: number | undefined
   #lookedAt = 0
@@ -59,17 +69,22 @@ export class ExecutionCache {
   /** The view was being rebuilt at some time since this was last set to false. */
   #rebuilt = false
 
-  /** `reader` is used by this cache only; `store` is undefined in a process that has none. */
+  /**
+   * `reader` is used by this cache only; `store` is undefined in a process that has none; `mac` is
+   * that of the facts it shows.
+   */
   constructor(
     log: EventLog["Service"],
     reader: LogReader,
     state: SequencerState,
-    store: TraceLookup | undefined
+    store: TraceLookup | undefined,
+    mac: RecordMac
   ) {
     this.#log = log
     this.#reader = reader
     this.#state = state
     this.#store = store
+    this.#mac = mac
     this.#progress = noProgress(state.partition)
   }
 
@@ -84,11 +99,12 @@ export class ExecutionCache {
       return Effect.succeed(this.#state.tracesForgotten === 0 ? NONE : missing)
     }
     return this.#load(this.#store, missing).pipe(
+      Effect.flatMap((loaded) => Effect.forEach(loaded, this.#marked)),
       Effect.timeoutOption(LOAD_TIMEOUT),
       Effect.catch((error) =>
         Effect.as(
           Effect.logWarning("executions could not be loaded", { error: String(error) }),
-          Option.none<ReadonlyArray<LoadedExecution>>()
+          Option.none<ReadonlyArray<LoadedAndChecked>>()
         )
       ),
       Effect.flatMap((loaded) => {
@@ -97,7 +113,9 @@ export class ExecutionCache {
           return Effect.succeed(missing)
         }
         const now = nowMicros()
-        const wrong = loaded.value.filter((one) => !this.#state.traces.take(one, now))
+        const wrong = loaded.value.filter(
+          ({ isGenuine, ...one }) => !isGenuine || !this.#state.traces.take(one, now)
+        )
         if (wrong.length === 0) return Effect.succeed(NONE)
         // Treated as if the store had not answered: what it says can't be continued.
         const executions = wrong.map(({ executionId, tenantId }) => `${tenantId}/${executionId}`)
@@ -129,6 +147,17 @@ export class ExecutionCache {
         })
       )
     })
+
+  /** Whether this service has written what is said to be there, all of it. */
+  readonly #marked = Effect.fnUntraced({ self: this }, function* (loaded: LoadedExecution) {
+    const { marked } = loaded
+    for (let at = 0; at < marked.length; at += CHECKED_AT_ONCE) {
+      const some = marked.slice(at, at + CHECKED_AT_ONCE)
+      if (!some.every((fact) => isMarked(this.#mac, fact))) return { ...loaded, isGenuine: false }
+      yield* Effect.yieldNow
+    }
+    return { ...loaded, isGenuine: true } satisfies LoadedAndChecked
+  })
 
   /**
    * What the store holds of them, asked while it held everything that may have been forgotten: a

@@ -3,6 +3,8 @@
  * not with history: what has ended or is idle leaves as soon as the store shows it, and is loaded
  * from there when it is named again. Knows no operations.
  */
+
+import type { MarkedFact } from "../../../domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import { holdsItsHashes, parseFact } from "../../../domain/traces/TraceFact.ts"
 import type { LoadedExecution } from "../../../ports/TraceStore.ts"
@@ -27,22 +29,37 @@ interface TenantTraces {
   readonly executionOf: Map<string, string>
 }
 
-/** The entry that loaded facts add up to; undefined if they are not those that were written. */
-const unpack = (loaded: LoadedExecution, nowMicros: number): ExecutionEntry | undefined => {
-  const entry = ExecutionEntry.empty(loaded.tenantId, loaded.executionId, nowMicros)
-  for (const body of loaded.facts) {
+/** Facts that are counted, and not looked at. */
+const isCounted = ({ type }: MarkedFact): boolean =>
+  type === "span.event" || type === "span.payload"
+
+/**
+ * The entry that loaded facts add up to: what their MACs cover has been checked. Undefined if they
+ * are not those that were written.
+ */
+const unpack = (
+  { executionId, facts, marked, tenantId }: LoadedExecution,
+  nowMicros: number
+): ExecutionEntry | undefined => {
+  const entry = ExecutionEntry.empty(tenantId, executionId, nowMicros)
+  const named = new Set(marked.filter((fact) => !isCounted(fact)).map(({ hash }) => hash))
+  for (const body of facts) {
     const fact = parseFact(body)
-    if (fact?.execution_id !== loaded.executionId || fact.tenant_id !== loaded.tenantId) {
-      return undefined
-    }
-    if (!holdsItsHashes(fact)) return undefined
+    if (fact?.execution_id !== executionId || fact.tenant_id !== tenantId) return undefined
+    if (!holdsItsHashes(fact) || !named.delete(fact.hash)) return undefined
     const { details_hash: hash, details_salt: salt } = fact
     entry.fold(fact, hash === undefined || salt === undefined ? undefined : { hash, salt })
   }
-  if (entry.header.started_at === "") return undefined
-  entry.header.event_count = loaded.eventCount
-  entry.header.fact_count = loaded.factCount
-  entry.header.last_offset = loaded.lastOffset
+  if (entry.header.started_at === "" || named.size > 0) return undefined
+  const { header } = entry
+  header.event_count = 0
+  for (const { factNumber, offset, sequenceNumber } of marked) {
+    header.fact_count = Math.max(header.fact_count, factNumber)
+    header.event_count = Math.max(header.event_count, sequenceNumber)
+    header.last_offset = Math.max(header.last_offset, offset)
+  }
+  const numbers = new Set(marked.map(({ factNumber }) => factNumber))
+  if (numbers.size !== header.fact_count) return undefined
   entry.header.logged = "nowhere"
   entry.unlogged = new Set(entry.spans.keys())
   return entry

@@ -30,6 +30,11 @@ export interface MirrorTable {
   readonly text: "body" | "json"
   /** Which of its columns differ from the bytes. */
   readonly disagreement?: ReturnType<typeof disagreementOf>
+  /** Columns that are no part of the bytes, and whether this service has written what they say. */
+  readonly marked?: {
+    readonly columns: string
+    readonly isGenuine: (row: RowBinary) => boolean
+  }
   /**
    * The number that a tenant's rows have in its chain, where rows of one number replace each other.
    */
@@ -222,7 +227,7 @@ const rowsOf = (
 
 const comparedOf = (
   store: StoreClient,
-  { disagreement, table, text }: MirrorTable,
+  { disagreement, marked, table, text }: MirrorTable,
   partition: number,
   from: number,
   below: number,
@@ -236,12 +241,18 @@ const comparedOf = (
       return (
         `${temporaries}SELECT kafka_offset, ${digestOf(text)}, ${mayBeErased(text)} AS erased,`
         + ` if(erased, ${text}, ''), ${isDisagreeing}`
+        + (marked === undefined ? "" : `, ${marked.columns}`)
         + ` FROM ${table} WHERE ${bind.partition(partition)}`
         + ` AND kafka_offset >= ${bind.integer(from)} AND kafka_offset < ${bind.integer(below)}`
         + (tenantId === undefined ? "" : ` AND ${bind.tenant(tenantId)}`)
       )
     },
-    (row): ComparedRecord => ({ ...recordOf(row), isDisagreeing: row.uint8() === 1 })
+    (row): ComparedRecord => {
+      const record = recordOf(row)
+      const isDisagreeing = row.uint8() === 1
+      const isGenuine = marked?.isGenuine(row) ?? true
+      return { ...record, isDisagreeing: isDisagreeing || !isGenuine }
+    }
   )
 
 /** The tables that hold the records of one topic. */

@@ -4,11 +4,11 @@
  */
 import { Effect } from "effect"
 import { eraseFact, parseFact } from "../../../domain/traces/TraceFact.ts"
-import type { TraceStore } from "../../../ports/TraceStore.ts"
+import type { FactRow, TraceStore } from "../../../ports/TraceStore.ts"
 import type { Statement } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { eraseSetAside, unerasedKeys } from "../topics/SetAside.ts"
-import { insertRows, type TopicRow } from "../topics/TopicTable.ts"
+import { insertFactRows } from "./TraceFacts.ts"
 import { factChunk, type PlacedFact } from "./TraceSlices.ts"
 import { ofExecution } from "./TraceSql.ts"
 
@@ -20,11 +20,11 @@ const erased = (body: string, erasedAt: string): string | undefined => {
 }
 
 const erasedRow = (
-  { body, offset, partition }: PlacedFact,
+  { body, mac, offset, partition }: PlacedFact,
   erasedAt: string
-): ReadonlyArray<TopicRow> => {
+): ReadonlyArray<FactRow> => {
   const left = erased(body, erasedAt)
-  return left === undefined ? [] : [{ partition, offset, body: Buffer.from(left, "utf8") }]
+  return left === undefined ? [] : [{ partition, offset, mac, body: Buffer.from(left, "utf8") }]
 }
 
 interface ExecutionErasure {
@@ -92,7 +92,7 @@ export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
       const chunk = yield* factChunk(store, "eraseDetails", left, last)
       if (chunk.length === 0) break
       const rows = chunk.flatMap((fact) => erasedRow(fact, erasedAt))
-      yield* insertRows(store, "eraseDetails", store.facts, rows)
+      yield* insertFactRows(store, "eraseDetails", rows)
       last = chunk.at(-1)
     }
     yield* store.change(

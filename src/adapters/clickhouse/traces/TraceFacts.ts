@@ -5,8 +5,8 @@
  */
 import { Effect, Stream } from "effect"
 import type {
+  FactRow,
   FactSelection,
-  LoadedExecution,
   SpanOutline,
   TraceKey,
   TraceStore
@@ -17,6 +17,7 @@ import type { RowBinary } from "../client/RowBinary.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { pairSet, textSet } from "../client/TextSets.ts"
 import { insertRows } from "../topics/TopicTable.ts"
+import { MARKED, markedFactOf } from "./MarkedFacts.ts"
 import { Scope } from "./TraceColumns.ts"
 import { factChunk, type PlacedFact } from "./TraceSlices.ts"
 import {
@@ -33,6 +34,7 @@ import {
 
 /** Bytes of facts that one load answers at most. */
 const LOAD_BYTES_MAX = 256 * 1_048_576
+const LOAD_SETTINGS = `max_result_bytes = ${LOAD_BYTES_MAX}, result_overflow_mode = 'throw'`
 
 type Store = TraceStore["Service"]
 
@@ -70,6 +72,12 @@ export const makeFacts =
 /** A row of `span_ids` for each of these: spans, and roots that have not arrived. */
 const NAMING = ["span.started", "execution.started"].map((type) => Buffer.from(`"type":"${type}"`))
 
+export const insertFactRows = (
+  store: StoreClient,
+  operation: string,
+  rows: ReadonlyArray<FactRow>
+) => insertRows(store, operation, store.facts, rows, { mac: ({ mac }) => mac })
+
 /**
  * The ids of spans come first: a caller that goes on where the facts end has those of every fact.
  * Texts in other facts may hold the same bytes; what is then stored of them is true as well.
@@ -80,7 +88,7 @@ export const makeInsertFacts =
     const naming = rows.filter(({ body }) => NAMING.some((mark) => body.includes(mark)))
     return Effect.andThen(
       insertRows(store, "insertFacts", store.spanIds, naming),
-      insertRows(store, "insertFacts", store.facts, rows)
+      insertFactRows(store, "insertFacts", rows)
     )
   }
 
@@ -233,11 +241,6 @@ export const makePayload =
     )
   }
 
-interface Summary extends Omit<LoadedExecution, "facts"> {
-  /** There is a fact of each number. */
-  readonly isWhole: boolean
-}
-
 /** One key of two texts, neither of which holds U+0000. */
 const keyOf = (tenantId: string, id: string): string => `${tenantId}\0${id}`
 
@@ -268,40 +271,37 @@ const executionsOf = (store: StoreClient, spans: ReadonlyArray<TraceKey>) => {
     )
 }
 
-/** How far the executions reach. */
-const summaries = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
+/** Every row of the executions, with what its MAC covers. */
+const markedFacts = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
   store.read(
     "load",
     () =>
-      "SELECT tenant_id, execution_id, max(fact_number), max(sequence_number),"
-      + " max(kafka_offset), uniqExact(fact_number) = max(fact_number)"
-      + ` FROM ${store.facts} WHERE ${ofTenants(executions)} AND ${ALL_SCOPES}`
-      + ` AND (tenant_id, execution_id) IN ${pairsOf(executions)}`
-      + " GROUP BY tenant_id, execution_id",
-    (row): Summary => ({
-      tenantId: row.string(),
-      executionId: row.string(),
-      factCount: row.uint64(),
-      eventCount: row.uint64(),
-      lastOffset: row.uint64(),
-      isWhole: row.uint8() === 1
-    })
+      `SELECT DISTINCT ${MARKED} FROM ${store.facts} WHERE ${ofTenants(executions)}`
+      + ` AND ${ALL_SCOPES} AND (tenant_id, execution_id) IN ${pairsOf(executions)}`
+      + " ORDER BY tenant_id, execution_id, fact_number",
+    markedFactOf,
+    { settings: LOAD_SETTINGS }
   )
 
 export const makeReach =
   (store: StoreClient): Store["reach"] =>
   (tenantId, executionId) =>
-    Effect.map(summaries(store, [{ tenantId, id: executionId }]), ([found]) => found?.factCount)
+    store.readFirst(
+      "reach",
+      (bind) =>
+        `SELECT max(fact_number) FROM ${store.facts}`
+        + ` WHERE ${ofExecution(tenantId, executionId, bind)} HAVING count() > 0`,
+      (row) => row.uint64()
+    )
 
 /** Facts of several executions without their details, in order for each. */
-const structures = (store: StoreClient, executions: ReadonlyArray<Summary>) => {
-  const pairs = executions.map(({ executionId, tenantId }) => [tenantId, executionId] as const)
-  return store.read(
+const structures = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
+  store.read(
     "load",
     () =>
       `SELECT tenant_id, execution_id, fact_number, ${WITHOUT_DETAILS} FROM ${store.facts}`
       + ` WHERE ${ofTenants(executions)} AND ${STRUCTURE}`
-      + ` AND (tenant_id, execution_id) IN ${pairSet(pairs)}`
+      + ` AND (tenant_id, execution_id) IN ${pairsOf(executions)}`
       + ` ${newestBy("tenant_id, execution_id, fact_number, hash")}`,
     (row) => ({
       tenantId: row.string(),
@@ -309,14 +309,13 @@ const structures = (store: StoreClient, executions: ReadonlyArray<Summary>) => {
       factNumber: row.uint64(),
       body: row.string()
     }),
-    { settings: `max_result_bytes = ${LOAD_BYTES_MAX}, result_overflow_mode = 'throw'` }
+    { settings: LOAD_SETTINGS }
   )
-}
 
 /**
- * Three statements at most, whatever is asked for: who holds the spans, how far each execution
- * reaches, its facts up to there. Facts arrive in the order of their numbers, so the last two are
- * of one moment.
+ * Three statements at most, whatever is asked for: who holds the spans, which facts each execution
+ * has, and what those up to there say. Facts arrive in the order of their numbers, so the last two
+ * are of one moment.
  */
 export const makeLoad = (store: StoreClient): Store["load"] =>
   Effect.fn("TraceStore.load")(function* (executions, spans) {
@@ -325,15 +324,25 @@ export const makeLoad = (store: StoreClient): Store["load"] =>
       [...executions, ...holders].map((key) => [keyOf(key.tenantId, key.id), key])
     )
     if (wanted.size === 0) return []
-    const found = yield* summaries(store, [...wanted.values()])
-    if (found.length === 0) return []
-    const whole = found.filter(({ isWhole }) => isWhole)
-    const facts = whole.length === 0 ? [] : yield* structures(store, whole)
-    const rows = Map.groupBy(facts, ({ executionId, tenantId }) => keyOf(tenantId, executionId))
-    return found.map(({ isWhole: _, ...summary }) => ({
-      ...summary,
-      facts: (rows.get(keyOf(summary.tenantId, summary.executionId)) ?? [])
-        .filter(({ factNumber }) => factNumber <= summary.factCount)
-        .map(({ body }) => body)
-    }))
+    const rows = yield* markedFacts(store, [...wanted.values()])
+    const found = Map.groupBy(rows, ({ executionId, tenantId }) => keyOf(tenantId, executionId))
+    if (found.size === 0) return []
+    const facts = Map.groupBy(
+      yield* structures(
+        store,
+        [...found.keys()].map((key) => wanted.get(key)!)
+      ),
+      ({ executionId, tenantId }) => keyOf(tenantId, executionId)
+    )
+    return [...found].map(([key, marked]) => {
+      const { executionId, factNumber: last, tenantId } = marked.at(-1)!
+      return {
+        tenantId,
+        executionId,
+        marked,
+        facts: (facts.get(key) ?? [])
+          .filter(({ factNumber }) => factNumber <= last)
+          .map(({ body }) => body)
+      }
+    })
   })

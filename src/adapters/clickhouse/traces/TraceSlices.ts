@@ -42,6 +42,7 @@ export interface PlacedFact {
   readonly offset: number
   readonly factNumber: number
   readonly hash: string
+  readonly mac: string
   readonly body: string
 }
 
@@ -71,7 +72,7 @@ export const factChunk = Effect.fnUntraced(function* (
   return yield* store.read(
     operation,
     (bind) =>
-      `SELECT kafka_partition, kafka_offset, fact_number, hash, body FROM ${store.facts}`
+      `SELECT kafka_partition, kafka_offset, fact_number, hash, mac, body FROM ${store.facts}`
       + ` WHERE ${following(bind)}`
       + ` AND ${bind.beside("fact_number", "<=", [last.factNumber, last.hash])} ${IN_ORDER}`,
     (row): PlacedFact => ({
@@ -79,6 +80,7 @@ export const factChunk = Effect.fnUntraced(function* (
       offset: row.uint64(),
       factNumber: row.uint64(),
       hash: row.string(),
+      mac: row.string(),
       body: row.string()
     }),
     { isBulk: true }

@@ -1,6 +1,6 @@
 /** What a chunk waits for before the step: a store in memory that shows executions late. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
+import { Context, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { emptyState, type SequencerState } from "../../../../src/actors/sequencer/SequencerState.ts"
 import type { ReceivedCommand } from "../../../../src/actors/sequencer/SequencerStep.ts"
@@ -10,8 +10,13 @@ import {
 } from "../../../../src/actors/sequencer/traces/ExecutionCache.ts"
 import { noProgress, type Progress } from "../../../../src/domain/records/Progress.ts"
 import { EventLog, type LogReader, type LogRecord } from "../../../../src/ports/EventLog.ts"
+import { FactMac } from "../../../../src/ports/FactMac.ts"
+import type { LoadedExecution } from "../../../../src/ports/TraceStore.ts"
+import { bodies, FactChain, markedFact } from "../../../adapters/clickhouse/support/StoredFacts.ts"
 import { ingestCommand } from "../../../support/Events.ts"
 import { endSpan, startSpan, TENANT } from "../../support/Traces.ts"
+
+const mac = Context.get(Context.empty(), FactMac)
 
 const wanted = {
   executions: [{ tenantId: TENANT, id: "run" }],
@@ -36,6 +41,7 @@ class World {
   readonly loads: Array<unknown> = []
   readonly #records: Array<LogRecord> = []
   duringLoad: () => void = () => undefined
+  stored: ReadonlyArray<LoadedExecution> = []
 
   say(progress: Partial<Progress>): void {
     const value = Buffer.from(JSON.stringify({ ...noProgress(0), ...progress }))
@@ -67,7 +73,7 @@ class World {
       Effect.sync(() => {
         this.loads.push({ executions, spans })
         this.duringLoad()
-        return []
+        return this.stored
       })
   } as unknown as TraceLookup
 }
@@ -81,8 +87,24 @@ const stateThatForgot = (tracesForgotten: number): SequencerState => {
 /** What could not be loaded for the chunk. */
 const prepare = (world: World, forgotten: number, store?: TraceLookup) =>
   EventLog.use((log) =>
-    new ExecutionCache(log, world.reader, stateThatForgot(forgotten), store).prepare(chunk)
+    new ExecutionCache(log, world.reader, stateThatForgot(forgotten), store, mac).prepare(chunk)
   ).pipe(Effect.provide(world.log))
+
+/** An execution of five facts that has ended, as the store gives it. */
+const storedRun = (): LoadedExecution => {
+  const run = new FactChain(TENANT)
+  run.start("run")
+  run.span("run", "span")
+  run.event("run", "span", 1)
+  run.endSpan("run", "span")
+  run.end("run")
+  return {
+    tenantId: TENANT,
+    executionId: "run",
+    facts: bodies(run.all.filter(({ type }) => type !== "span.event")),
+    marked: run.all.map((fact) => markedFact(fact))
+  }
+}
 
 const nothing = { executions: [], spans: [] }
 
@@ -123,6 +145,48 @@ describe("executions that a chunk names and memory lacks", () => {
       assert.deepStrictEqual(world.loads, [])
     })
   })
+
+  it.effect("are what this service has written, or are not known", () =>
+    Effect.gen(function* () {
+      const genuine = storedRun()
+      const { facts, marked } = genuine
+      const last = marked.at(-1)!
+      const shown = (stored: Partial<LoadedExecution>) => {
+        const world = new World()
+        world.say({ traces_next: 5 })
+        world.stored = [{ ...genuine, ...stored }]
+        return prepare(world, 5, world.store)
+      }
+      assert.deepStrictEqual(yield* shown({}), nothing)
+      const forged = new FactChain(TENANT)
+      forged.start("run")
+      const other = forged.endSpan("run", "span")
+      const erased = forged.erase("run")
+      const asLast = ({ body, hash, type }: typeof other) => ({
+        facts: [...facts.slice(0, -1), body],
+        marked: [...marked.slice(0, -1), { ...last, hash, type }]
+      })
+      const more = { ...last, type: "span.payload", factNumber: 6 } as const
+      const manipulated: Record<string, Partial<LoadedExecution>> = {
+        "a fact that only its scope hides": { facts: facts.slice(0, -1) },
+        "another fact in its place": asLast(other),
+        "an erasure in its place": asLast(erased),
+        "one more that is counted": { marked: [...marked, more] },
+        "one more with another number for events": {
+          marked: marked.map((fact) => ({ ...fact, sequenceNumber: 7 }))
+        },
+        "another offset": { marked: [...marked.slice(0, -1), { ...last, offset: 99 }] },
+        "facts of another execution": {
+          executionId: "copy",
+          marked: marked.map((fact) => ({ ...fact, executionId: "copy" }))
+        },
+        "no MACs": { marked: marked.map((fact) => ({ ...fact, mac: "" })) }
+      }
+      for (const [name, stored] of Object.entries(manipulated)) {
+        assert.deepStrictEqual(yield* shown(stored), wanted, name)
+      }
+    })
+  )
 
   it.effect("are asked for again when the view was rebuilt in between", () => {
     const world = new World()

@@ -7,8 +7,10 @@ import { closesCycle } from "../../../../src/actors/sequencer/traces/TraceEntry.
 import { isTraceKey, traceRecords } from "../../../../src/actors/sequencer/traces/TraceRecords.ts"
 import { TraceState } from "../../../../src/actors/sequencer/traces/TraceState.ts"
 import { applyTraces } from "../../../../src/actors/sequencer/traces/TraceStep.ts"
+import { factPlaceOf, type MarkedFact } from "../../../../src/domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../../src/domain/records/StateRecords.ts"
 import { microsOf } from "../../../../src/domain/Timestamp.ts"
+import { parseFact } from "../../../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../../../src/domain/traces/TraceOperation.ts"
 import type { LoadedExecution } from "../../../../src/ports/TraceStore.ts"
 import {
@@ -183,13 +185,15 @@ describe("what may leave memory", () => {
 })
 
 describe("a loaded execution", () => {
+  const markedOf = (body: string, offset: number): MarkedFact => ({
+    ...factPlaceOf(parseFact(body)!, 0, offset),
+    mac: ""
+  })
   const loadedFrom = (memory: Memory, more: Partial<LoadedExecution> = {}): LoadedExecution => ({
     tenantId: TENANT,
     executionId: "e",
-    facts: memory.bodies,
-    factCount: memory.bodies.length,
-    eventCount: 0,
-    lastOffset: memory.bodies.length - 1,
+    facts: [...memory.bodies],
+    marked: memory.bodies.map(markedOf),
     ...more
   })
 
@@ -203,12 +207,21 @@ describe("a loaded execution", () => {
 
   it("is what it was, and leaves without a trace if nothing becomes of it", () => {
     const memory = forgotten()
-    assert.isTrue(memory.state.take(loadedFrom(memory, { eventCount: 7 }), microsOf(NOW)))
+    const { marked } = loadedFrom(memory)
+    const event = { ...marked[0]!, type: "span.event", hash: "event" } as const
+    const events = [1, 7].map((number) => ({
+      ...event,
+      factNumber: marked.length + (number === 7 ? 2 : 1),
+      sequenceNumber: number,
+      offset: marked.length + number
+    }))
+    const loaded = loadedFrom(memory, { marked: [...marked, ...events] })
+    assert.isTrue(memory.state.take(loaded, microsOf(NOW)))
     const entry = memory.state.execution(TENANT, "e")!
     assert.deepInclude(entry.header, {
-      fact_count: 5,
+      fact_count: 7,
       event_count: 7,
-      last_offset: 4,
+      last_offset: 12,
       spanCount: 3
     })
     assert.strictEqual(entry.span("a")?.status, "COMPLETED")
@@ -276,7 +289,17 @@ describe("a loaded execution", () => {
 
   it("is refused if the store holds no execution's facts", () => {
     const memory = forgotten()
+    const { facts, marked } = loadedFrom(memory)
+    const asEvent = { ...marked.at(-1)!, type: "span.event" } as const
     const damaged = [
+      // A fact that is counted, and is not there.
+      loadedFrom(memory, { facts: facts.slice(0, -1) }),
+      // One that is there, and is no part of what is counted.
+      loadedFrom(memory, { marked: marked.slice(0, -1) }),
+      loadedFrom(memory, { marked: [...marked.slice(0, -1), asEvent] }),
+      // A number that is left out, of a fact or of an event.
+      loadedFrom(memory, { facts: facts.toSpliced(2, 1), marked: marked.toSpliced(2, 1) }),
+      loadedFrom(memory, { marked: [...marked, { ...asEvent, factNumber: marked.length + 2 }] }),
       loadedFrom(memory, { facts: memory.bodies.slice(1) }),
       loadedFrom(memory, { facts: [...memory.bodies, "{}"] }),
       loadedFrom(memory, { executionId: "other" }),

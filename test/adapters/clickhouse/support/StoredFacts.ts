@@ -2,16 +2,24 @@
  * Facts of traces as the sequencer writes them, with real hashes, one chain per tenant, for tests
  * of the store.
  */
+import { Context } from "effect"
 import { canonicalize } from "../../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../../src/domain/json/Json.ts"
+import {
+  factMacOf,
+  factPlaceOf,
+  type MarkedFact
+} from "../../../../src/domain/records/FactPlace.ts"
 import { chunksOf } from "../../../../src/domain/traces/Payload.ts"
 import {
   type FactCore,
   type FactDetails,
   factDetailsHash,
+  parseFact,
   storeFact,
   type TerminalStatus
 } from "../../../../src/domain/traces/TraceFact.ts"
+import { FactMac } from "../../../../src/ports/FactMac.ts"
 import type { FactRow } from "../../../../src/ports/TraceStore.ts"
 import { timeAt } from "./StoredBodies.ts"
 
@@ -156,11 +164,26 @@ export class FactChain {
   }
 }
 
+const mac = Context.get(Context.empty(), FactMac)
+
+/** A stored fact as the sequencer is told of it. */
+export const markedFact = (
+  { body, offset }: Pick<Placed, "body" | "offset">,
+  partition = 0
+): MarkedFact => {
+  const place = factPlaceOf(parseFact(body)!, partition, offset)
+  return { ...place, mac: factMacOf(mac, place) }
+}
+
 export const factRows = (
   facts: ReadonlyArray<Pick<Placed, "body" | "offset">>,
   partition = 0
 ): ReadonlyArray<FactRow> =>
-  facts.map(({ body, offset }) => ({ partition, offset, body: Buffer.from(body, "utf8") }))
+  facts.map((fact) => {
+    const { body, offset } = fact
+    const mac = parseFact(body) === undefined ? "" : markedFact(fact, partition).mac
+    return { partition, offset, mac, body: Buffer.from(body, "utf8") }
+  })
 
 export const bodies = (facts: ReadonlyArray<Placed>): ReadonlyArray<string> =>
   facts.map(({ body }) => body)

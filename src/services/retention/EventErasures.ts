@@ -5,14 +5,16 @@
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { WrittenEvents, type WrittenReader } from "../../actors/follower/WrittenEvents.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { treeNameOf } from "../../domain/chain/Chains.ts"
 import { type AuditEvent, RESERVED_ACTION_PREFIX } from "../../domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE, erasureOf } from "../../domain/events/Erasure.ts"
 import { type EventFilter, emptyFilter } from "../../domain/events/EventFilter.ts"
-import { faultOf, recompute } from "../../domain/events/HashChain.ts"
+import { faultOf, type Recomputed, recompute } from "../../domain/events/HashChain.ts"
 import { parseEvent } from "../../domain/events/StoredEvent.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { type PreparedEvent, toBatch } from "../../domain/records/EventBatch.ts"
 import { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
+import { Checkpoints } from "../checkpoints/Checkpoints.ts"
 import {
   type IdempotencyKey,
   Ingest,
@@ -86,11 +88,18 @@ const notErased = (cause: unknown) =>
 
 /**
  * Events as they were written: rows of the store say only where to look. Of one that has left the
- * topic the row has to do, if its hashes come out as they are stored.
+ * topic the row has to do, if its hashes come out as they are stored and a signed tree has them.
  */
 const makeWritten = Effect.gen(function* () {
+  const checkpoints = yield* Checkpoints
   const store = yield* EventStore
   const projection = yield* ProjectionProgress
+
+  const proven = Effect.fnUntraced(function* (tenantId: string, { event }: Recomputed) {
+    const tree = treeNameOf(tenantId, "events")
+    const { eventHash } = yield* checkpoints.inclusion(tree, event.sequence_number)
+    return eventHash === event.hash ? event : undefined
+  })
 
   const read = Effect.fnUntraced(
     function* (reader: WrittenReader, tenantId: string, id: string, sequence: number) {
@@ -102,9 +111,17 @@ const makeWritten = Effect.gen(function* () {
       const recomputed = recompute(row.body)
       if (recomputed?.event.tenant_id !== tenantId) return undefined
       const isErased = recomputed.event.erased_at !== undefined
-      return faultOf(recomputed, undefined, isErased) === undefined ? recomputed.event : undefined
+      return faultOf(recomputed, undefined, isErased) === undefined
+        ? yield* proven(tenantId, recomputed)
+        : undefined
     },
-    Effect.catchTags({ LogUnavailable: notErased, OffsetOutOfRange: notErased })
+    Effect.catchTags({
+      CheckpointMismatch: notErased,
+      CheckpointTimedOut: notErased,
+      LogUnavailable: notErased,
+      OffsetOutOfRange: notErased,
+      ProofRefused: notErased
+    })
   )
 
   /** The event with this id and number. Fails if the store has another one in its place. */
@@ -219,5 +236,8 @@ const make = Effect.fnUntraced(function* (secret: string) {
 /** `secret` is `ALK_SECRET`. */
 export const layerEventErasures = (
   secret: Redacted.Redacted
-): Layer.Layer<EventErasures, never, Ingest | EventStore | ProjectionProgress | WrittenEvents> =>
-  Layer.effect(EventErasures, make(Redacted.value(secret)))
+): Layer.Layer<
+  EventErasures,
+  never,
+  Checkpoints | EventStore | Ingest | ProjectionProgress | WrittenEvents
+> => Layer.effect(EventErasures, make(Redacted.value(secret)))
