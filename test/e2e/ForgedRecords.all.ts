@@ -4,19 +4,30 @@
  * has authenticated are refused.
  */
 import { rmSync } from "node:fs"
-import { Kafka, logLevel, Partitioners } from "kafkajs"
+import { type IHeaders, Kafka, type KafkaMessage, logLevel, Partitioners } from "kafkajs"
 import { afterAll, assert, beforeAll, it } from "vitest"
+import {
+  ATTRIBUTES_AT,
+  CHECKSUM_AT,
+  RECORDS_AT
+} from "../../src/adapters/kafka/protocol/BatchLayout.ts"
+import { crc32c } from "../../src/adapters/kafka/protocol/Crc32c.ts"
+import { makeCluster } from "../../src/adapters/kafka/protocol/KafkaClient.ts"
+import { produceRequest } from "../../src/adapters/kafka/protocol/ProduceRequest.ts"
+import { encodeRecordBatch } from "../../src/adapters/kafka/protocol/RecordBatch.ts"
 import { event } from "../support/BlackBox.ts"
 import { Client, readStream } from "../support/Client.ts"
 import { eventuallyAsync } from "../support/Eventually.ts"
 import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 import { Chain } from "../verify/support/Chains.ts"
 
+const ADMIN = "admin-token-of-the-forged-records"
 const data = freshFolder("take-over")
 const environment = {
   ALK_DATA_DIR: data,
   ALK_EMBEDDED_OPEN: "true",
   ALK_PARTITIONS: "1",
+  ALK_ADMIN_TOKEN: ADMIN,
   ALK_BOOTSTRAP_KEYS: `${testKey("acme")}=acme:read+write`
 }
 let running: Started
@@ -136,4 +147,89 @@ it("streams what the sequencer has written, and nothing that another producer ha
       ["5", "five"]
     ]
   )
+})
+
+/** Everything that a partition has, read by a consumer of its own. */
+const recordsOf = (topic: string): Promise<ReadonlyArray<KafkaMessage>> =>
+  intruder(async (kafka) => {
+    const admin = kafka.admin()
+    await admin.connect()
+    const [offsets] = await admin.fetchTopicOffsets(topic)
+    await admin.disconnect()
+    const last = Number(offsets!.high) - 1
+    const consumer = kafka.consumer({ groupId: `reader-of-${topic}` })
+    await consumer.connect()
+    await consumer.subscribe({ topic, fromBeginning: true })
+    const found: Array<KafkaMessage> = []
+    await new Promise<void>((resolve, reject) => {
+      const run = consumer.run({
+        eachMessage: async ({ message }) => {
+          found.push(message)
+          // The last offset may be that of a transaction's end.
+          if (Number(message.offset) >= last - 1) resolve()
+        }
+      })
+      run.catch(reject)
+    })
+    await consumer.disconnect()
+    return found
+  })
+
+const textsOf = (headers: IHeaders = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+
+/** Bytes of a record before how far its offset is from that of its batch: length, and two of a byte. */
+const deltaAt = (batch: Buffer): number =>
+  RECORDS_AT + batch.subarray(RECORDS_AT).findIndex((byte) => byte < 128) + 3
+
+/** Appends a record once more, in a batch that says that it is where it was. */
+const appendAgain = async (topic: string, { headers, key, offset, value }: KafkaMessage) => {
+  const cluster = makeCluster({ brokers: [running.kafka], clientId: "intruder", log: () => {} })
+  await cluster.connect()
+  await cluster.addMultipleTargetTopics([topic])
+  const partition = 0
+  const asked = [{ topic, partitions: [{ partition }], fromBeginning: false }]
+  const [found] = await cluster.fetchTopicsOffset(asked)
+  const distance = Number(found!.partitions[0]!.offset) - Number(offset)
+  assert.isBelow(distance, 64, "one byte has it")
+  const batch = await encodeRecordBatch([{ key, value, headers: textsOf(headers) }], {
+    producerId: -1n,
+    producerEpoch: -1,
+    sequence: -1,
+    transactional: false,
+    timestamp: Date.now(),
+    compression: "none"
+  })
+  batch[deltaAt(batch)] = 2 * distance - 1
+  batch.writeUInt32BE(crc32c(batch, ATTRIBUTES_AT), CHECKSUM_AT)
+  const [nodeId] = Object.keys(cluster.findLeaderForPartitions(topic, [partition]))
+  const broker = await cluster.findBroker({ nodeId: nodeId! })
+  const sent = await broker.connectionPool.send(
+    produceRequest(null, [{ topic, partition, bytes: batch }])
+  )
+  await cluster.disconnect()
+  return sent
+}
+
+it("takes no record for one of an earlier offset, whatever its batch says", async () => {
+  const admin = new Client(running.url, ADMIN)
+  const keys = "/v1/admin/tenants/acme/keys"
+  const made = await admin.call(keys, { body: { scopes: ["read"] } })
+  assert.strictEqual(made.status, 201, made.text)
+  const answerOfKey = async () =>
+    (await new Client(running.url, made.body.key).call("/v1/events")).status
+  assert.strictEqual(await answerOfKey(), 200)
+  await admin.call(`${keys}/${made.body.id}`, { method: "DELETE" })
+  assert.strictEqual(await answerOfKey(), 401)
+  const whole = (await recordsOf("alk.registry")).filter(
+    ({ key, value }) => String(key) === `key/${made.body.id}` && value !== null
+  )
+  assert.strictEqual(whole.length, 2)
+  const [produced] = await appendAgain("alk.registry", whole[0]!)
+  // The broker takes it: it is the reader who has to see that.
+  assert.strictEqual(produced?.errorCode, 0)
+  await running.stop()
+  running = await start(environment)
+  assert.strictEqual(await answerOfKey(), 401)
+  assert.include(running.output(), "where others are")
 })
