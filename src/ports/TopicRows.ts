@@ -71,6 +71,13 @@ export interface TopicRows {
     below: number,
     tenantId: string | undefined
   ): StoreResult<ReadonlyArray<ComparedRecord>>
+  /** Remove rows whose columns say something else than their bytes: they are stored again at once. */
+  remove(partition: number, rows: ReadonlyArray<StoredRecord>): StoreResult<void>
+  /**
+   * Store again what is made of rows beside their table, where it is missing, of offsets in
+   * [from, below). Answers how many that were.
+   */
+  index(partition: number, from: number, below: number): StoreResult<number>
   /** What is denied. */
   denied(partition: number, denied: Denied): StoreResult<ReadonlyArray<DeniedRows>>
   /**

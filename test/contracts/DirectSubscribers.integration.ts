@@ -123,6 +123,8 @@ const storeOfNothing = Layer.mergeAll(
       highest: () => Effect.succeed(undefined),
       rows: () => Effect.succeed([]),
       compare: () => Effect.succeed([]),
+      remove: () => Effect.void,
+      index: () => Effect.succeed(0),
       denied: () => Effect.succeed([]),
       setAside: () => Effect.void
     })

@@ -19,6 +19,8 @@ const REMOVED = 600
 const CHANGED = 800
 /** Their rows say that they were erased. */
 const CLAIMED = 810
+/** A copy of their rows wins over them. */
+const COPIED = 820
 const RUN = "run-1"
 /** Milliseconds: every look is a program that starts. */
 const PATIENCE_MS = 240_000
@@ -73,14 +75,16 @@ const rebuild = async (...args: ReadonlyArray<string>) => {
   return JSON.parse(output)
 }
 
-/** Everything that a list says of a tenant, page by page. */
+/** Everything that a list says of a tenant, each page from where the last one ended. */
 const listed = async (api: Client): Promise<ReadonlyArray<Json>> => {
   const found: Array<Json> = []
-  for (let page = 1; ; page++) {
-    const { body, status, text } = await api.call(`/v1/events?page_size=500&order=asc&page=${page}`)
+  for (let after = 0; ; ) {
+    const query = `page_size=500&order=asc&after_sequence=${after}`
+    const { body, status, text } = await api.call(`/v1/events?${query}`)
     assert.strictEqual(status, 200, text)
     found.push(...body.events)
     if (body.events.length < 500) return found
+    after = body.events.at(-1).sequence_number
   }
 }
 
@@ -103,6 +107,15 @@ const verified = async (api: Client): Promise<ReadonlyArray<string>> => {
 
 const change = (query: string) =>
   store.command({ query, clickhouse_settings: { mutations_sync: "1" } })
+
+/** Which execution each span of a tenant is said to be of. */
+const spansOf = async (tenant: string): Promise<ReadonlyArray<unknown>> => {
+  const asked = await store.query({
+    query: `SELECT DISTINCT span_id, execution_id FROM alk.span_ids WHERE tenant_id = '${tenant}' ORDER BY 2, 1`,
+    format: "JSONEachRow"
+  })
+  return asked.json()
+}
 
 beforeAll(async () => {
   running = await start(variables)
@@ -154,6 +167,8 @@ describe("alk rebuild-view", () => {
       runs: [await executionOf(acme, RUN), await executionOf(acme, "run-2")]
     }
     assert.deepStrictEqual(await verified(acme), ["valid", "valid"])
+    const spanIds = await spansOf("acme")
+    assert.isAbove(spanIds.length, 2)
     const ended = () =>
       acme.call("/api/v1/executions/run-2/end", { method: "PUT", body: { status: "FAILED" } })
     assert.strictEqual((await ended()).status, 409)
@@ -173,6 +188,12 @@ describe("alk rebuild-view", () => {
     )
     await change(`ALTER TABLE alk.events DELETE WHERE ${of(REMOVED)} OR ${of(ERASED)}`)
     await change("ALTER TABLE alk.facts DELETE WHERE tenant_id = 'acme' AND type = 'span.started'")
+    // Of two rows of one key the version decides which stays.
+    await change(
+      "INSERT INTO alk.events (kafka_partition, kafka_offset, body, outcome, version)"
+        + ` SELECT kafka_partition, kafka_offset, json, 'failure', 7 FROM alk.events WHERE ${of(COPIED)}`
+    )
+    await change("ALTER TABLE alk.span_ids DELETE WHERE tenant_id = 'acme'")
     await change(
       "ALTER TABLE alk.facts UPDATE mac = 'none' WHERE tenant_id = 'acme' AND execution_id = 'run-2'"
     )
@@ -185,7 +206,7 @@ describe("alk rebuild-view", () => {
     let reads = 0
     const reading = (async () => {
       const untouched = before.events.filter(
-        ({ sequence_number: at }) => ![ERASED, REMOVED, CHANGED, CLAIMED].includes(at)
+        ({ sequence_number: at }) => ![ERASED, REMOVED, CHANGED, CLAIMED, COPIED].includes(at)
       )
       while (!isDone) {
         const seen = new Map((await listed(acme)).map((event) => [event["hash"], event]))
@@ -211,6 +232,7 @@ describe("alk rebuild-view", () => {
     )
     assert.deepStrictEqual(await verified(acme), ["valid", "valid"])
     assert.strictEqual((await ended()).status, 409)
+    assert.deepStrictEqual(await spansOf("acme"), spanIds)
     const aside = await store.query({
       query: "SELECT sequence_number FROM alk.set_aside WHERE source = 'events' ORDER BY 1",
       format: "JSONEachRow"

@@ -213,6 +213,9 @@ export class SimulatedStore {
               isDisagreeing: false
             }))
         ),
+      // None of its rows has columns beside its bytes.
+      remove: () => Effect.void,
+      index: () => Effect.succeed(0),
       denied: (partition, what) =>
         this.#call(life, "denied", () => {
           const denied = own(partition).filter((row) => isDenied(row, what))

@@ -55,6 +55,8 @@ interface Differences {
   readonly records: Array<{ readonly record: LogRecord; readonly isShown: boolean }>
   /** Offsets at which there are other rows than the record's own, whose digests these are. */
   readonly denied: Map<number, Array<string>>
+  /** Rows of a record whose columns say something else. */
+  readonly wrong: Array<ComparedRecord>
 }
 
 type RowsByOffset = ReadonlyMap<number, ReadonlyArray<ComparedRecord>>
@@ -65,7 +67,7 @@ const differencesOf = (
   stored: RowsByOffset,
   isRecord: (record: LogRecord) => IsRecord
 ): Differences => {
-  const found: Differences = { records: [], denied: new Map() }
+  const found: Differences = { records: [], denied: new Map(), wrong: [] }
   for (const offset of stored.keys()) found.denied.set(offset, [])
   for (const record of records) {
     const text = record.value ?? Buffer.alloc(0)
@@ -76,8 +78,9 @@ const differencesOf = (
       const digests = own.map((row) => row.digest)
       found.denied.set(record.offset, digests)
     }
-    const isShown = own.length > 0 && own.every(({ isDisagreeing }) => !isDisagreeing)
-    found.records.push({ record, isShown })
+    const wrong = own.filter(({ isDisagreeing }) => isDisagreeing)
+    found.wrong.push(...wrong)
+    found.records.push({ record, isShown: own.length > 0 && wrong.length === 0 })
   }
   return found
 }
@@ -175,9 +178,10 @@ class Comparison {
     const missing = isWhole ? [] : yield* this.#storeAgain(found, yield* this.#erasuresFrom(from))
     const kept = new Set([...stored.keys()].filter((offset) => !found.denied.has(offset)))
     const set_aside = yield* setAside(rows, this.#place, deniedRanges(found.denied, kept, end))
+    const indexed = yield* rows.index(partition, from, end)
     return {
       compared: found.records.length,
-      stored: yield* this.#storedOf(rows, missing),
+      stored: (yield* this.#storedOf(rows, missing)) + indexed,
       set_aside
     }
   })
@@ -199,8 +203,11 @@ class Comparison {
   /** Stores what is not shown, in its place of the chain; what it stores comes back. */
   readonly #storeAgain = Effect.fnUntraced(
     { self: this },
-    function* ({ denied, records }: Differences, erasures: Erasures) {
+    function* ({ denied, records, wrong }: Differences, erasures: Erasures) {
       const { partition, projected } = this.#place
+      // By what their columns say they may stay beside those that are stored, or win over them.
+      if (wrong.length > 0)
+        yield* (yield* StoredTopics).of(projected.topic).remove(partition, wrong)
       this.#removed = yield* this.#readRemoved
       const batch = projected.begin(this.#links)
       const missing = new Map(

@@ -21,6 +21,7 @@ import { confirmedRows, deniedRows, topicRows } from "./topics/SetAside.ts"
 import { MARKED, markedFactOf } from "./traces/MarkedFacts.ts"
 import { disagreement as ofFacts } from "./traces/TraceColumns.ts"
 import { eraseCopies as eraseFactCopies } from "./traces/TraceErasure.ts"
+import { NAMES_A_SPAN } from "./traces/TraceSql.ts"
 
 const OPERATION = "setAside"
 const SPAN_ID = "tenant_id, span_id, execution_id"
@@ -46,12 +47,44 @@ const settleSpanIds = Effect.fnUntraced(function* (
       `INSERT INTO ${store.spanIds} (kafka_partition, kafka_offset, body)`
       + ` SELECT kafka_partition, kafka_offset, body FROM ${store.facts}`
       + ` WHERE ${confirmedRows(partition, denied, bind)}`
-      + " AND type IN ('span.started', 'execution.started')"
+      + ` AND ${NAMES_A_SPAN}`
       + ` AND ((${SPAN_ID}) IN (SELECT ${SPAN_ID} FROM ${store.facts}`
       + ` WHERE ${deniedRows(partition, denied, bind)})`
       + ` OR (${SPAN_ID}) IN (SELECT ${SPAN_ID} FROM ${store.spanIds} WHERE ${removed(bind)}))`
   )
   yield* store.remove(OPERATION, store.spanIds, removed)
+})
+
+/** Ids of spans that facts name, and that have no row of their own. */
+const restoreSpanIds = Effect.fnUntraced(function* (
+  store: StoreClient,
+  partition: number,
+  from: number,
+  below: number
+) {
+  const missing: Statement = (bind) => {
+    const facts =
+      `FROM ${store.facts} WHERE ${bind.partition(partition)}`
+      + ` AND kafka_offset >= ${bind.integer(from)} AND kafka_offset < ${bind.integer(below)}`
+      + ` AND ${NAMES_A_SPAN}`
+    return (
+      `${facts} AND (${SPAN_ID}) NOT IN (SELECT ${SPAN_ID} FROM ${store.spanIds}`
+      + ` WHERE (${SPAN_ID}) IN (SELECT ${SPAN_ID} ${facts}))`
+    )
+  }
+  const count = yield* store.readOne(
+    "index",
+    (bind) => `SELECT count() ${missing(bind)}`,
+    (row) => row.uint64()
+  )
+  if (count === 0) return 0
+  yield* store.copy(
+    "index",
+    (bind) =>
+      `INSERT INTO ${store.spanIds} (kafka_partition, kafka_offset, body)`
+      + ` SELECT kafka_partition, kafka_offset, body ${missing(bind)}`
+  )
+  return count
 })
 
 /** Subtrees over rows that are gone: all of them are computed again when they are needed. */
@@ -106,6 +139,7 @@ const factRows = (store: StoreClient, mac: RecordMac): TopicRows => {
     ],
     {
       copied: (partition) => eraseFactCopies(store, partition),
+      index: (partition, from, below) => restoreSpanIds(store, partition, from, below),
       removing: (partition, denied) =>
         Effect.andThen(settleSpanIds(store, partition, denied), emptyTrees(store)),
       removed: emptyTrees(store)

@@ -144,6 +144,8 @@ const layerStore = (world: World) =>
         highest: () => Effect.succeed(undefined),
         rows: () => Effect.succeed([]),
         compare: () => Effect.succeed([]),
+        remove: () => Effect.void,
+        index: () => Effect.succeed(0),
         denied: () => Effect.succeed([]),
         setAside: () => Effect.void
       })

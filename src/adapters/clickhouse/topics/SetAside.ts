@@ -49,6 +49,8 @@ export interface SetAsideSteps {
   readonly removing?: (partition: number, denied: Denied) => Effect.Effect<void, StoreUnavailable>
   /** Once they are removed. */
   readonly removed?: Effect.Effect<void, StoreUnavailable>
+  /** What is made of rows beside their table. */
+  readonly index?: TopicRows["index"]
 }
 
 const OPERATION = "setAside"
@@ -187,6 +189,23 @@ const remove = (
   denied: Denied
 ) => store.remove(OPERATION, table, (bind) => deniedRows(partition, denied, bind, text))
 
+const removeRows = (
+  store: StoreClient,
+  { table, text }: MirrorTable,
+  partition: number,
+  rows: ReadonlyArray<StoredRecord>
+) =>
+  store.remove(OPERATION, table, (bind) => {
+    const places = rows.map(
+      ({ digest, offset: at }) => `(${bind.integer(at)}, ${bind.string(digest)})`
+    )
+    const offsets = rows.map(({ offset: at }) => bind.integer(at))
+    return (
+      `${bind.partition(partition)} AND kafka_offset IN (${offsets.join(", ")})`
+      + ` AND (kafka_offset, ${digestOf(text)}) IN (${places.join(", ")})`
+    )
+  })
+
 const highestOf = (
   store: StoreClient,
   { table }: MirrorTable,
@@ -275,6 +294,11 @@ export const topicRows = (
       ofAll((table) => rowsOf(store, table, partition, from, below, whole)),
     compare: (partition, from, below, tenantId) =>
       ofAll((table) => comparedOf(store, table, partition, from, below, tenantId)),
+    remove: (partition, rows) =>
+      Effect.forEach(tables, (table) => removeRows(store, table, partition, rows), {
+        discard: true
+      }),
+    index: steps.index ?? (() => Effect.succeed(0)),
     denied: (partition, what) => ofAll((table) => countOf(store, table, partition, what)),
     setAside: Effect.fn("TopicRows.setAside")(function* (partition, what) {
       for (const table of tables) {

@@ -8,6 +8,7 @@ import type { StoreClient } from "../client/StoreClient.ts"
 import { readChunk } from "../topics/ChainTable.ts"
 import { inWindows, nextSequence } from "./ChainWindows.ts"
 import { disagreement } from "./TraceColumns.ts"
+import { NAMES_A_SPAN } from "./TraceSql.ts"
 
 type Store = TraceStore["Service"]
 
@@ -85,8 +86,6 @@ export const makeMisnumbered =
         actual: row.uint64()
       })
     )
-
-const NAMES_A_SPAN = "type IN ('span.started', 'execution.started') AND span_id != ''"
 
 export const makeUnindexed =
   (store: StoreClient): Store["unindexed"] =>

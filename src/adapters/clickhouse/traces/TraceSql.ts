@@ -17,6 +17,9 @@ import type { Parameters } from "../client/Parameters.ts"
 import { textSet } from "../client/TextSets.ts"
 import { Scope } from "./TraceColumns.ts"
 
+/** Facts that have a row of `span_ids`. */
+export const NAMES_A_SPAN = "type IN ('span.started', 'execution.started') AND span_id != ''"
+
 export const ALL_SCOPES = `scope IN (${Object.values(Scope).join(", ")})`
 export const STRUCTURE = `scope IN (${Scope.execution}, ${Scope.span})`
 
