@@ -15,9 +15,11 @@ import { Archive, type ArchiveEntry, type ArchiveFailed } from "../../ports/Arch
 import type { SequenceRange } from "../../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
+import { CheckedEvents } from "../../verify/CheckedEvents.ts"
 import { HISTORY_FROM, HISTORY_TO } from "../../verify/VerifyReport.ts"
 import { EvidenceSeal, type SealedTree, type SealUnavailable } from "../EvidenceSeal.ts"
 import { type ExportScope, eventsOf } from "../ExportScope.ts"
+import { selectedEvents, verifiedRange } from "../SelectedEvents.ts"
 import { packAssets } from "./PackAssets.ts"
 import type { PackCounts, PackFile } from "./PackRecords.ts"
 import {
@@ -46,13 +48,7 @@ export interface PackOptions {
   readonly deduplicate: boolean
 }
 
-/** The links of the events of a pack: from the first to the last that was verified. */
-const rangeOf = ({ verification }: ExportScope): SequenceRange | undefined => {
-  const { first_sequence_number: first, last_sequence_number: last } = verification
-  return first === null || last === null ? undefined : { first, last }
-}
-
-type Lines = Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+type Lines = Stream.Stream<ReadonlyArray<string>, LogUnavailable | StoreUnavailable>
 type Bytes<E = PackFailure> = Stream.Stream<Uint8Array, E>
 
 const bytesOf = (text: string): Bytes<never> => Stream.sync(() => Buffer.from(text))
@@ -172,6 +168,7 @@ interface Parts {
   readonly options: PackOptions
   readonly contents: Contents
   readonly store: EventStore["Service"]
+  readonly checked: CheckedEvents["Service"]
   readonly seal: EvidenceSeal["Service"]
   readonly traces: TraceExport["Service"]
   /** The newest one when the pack was begun. */
@@ -194,20 +191,27 @@ const erasuresOf = (parts: Parts, range: SequenceRange, fromSequence: number): L
 }
 
 /** The events of the pack. */
-const selectedEvents = (parts: Parts): Lines => {
-  const { contents, scope } = parts
+const packEvents = (parts: Parts): Lines => {
+  const { checked, contents, options, scope, store } = parts
   const noted = (body: string): void => {
     const erased = readErased(body)
     if (erased !== undefined) contents.erased.add(erased.sequence_number)
   }
-  return scanOf(parts, eventsOf(scope)).pipe(
-    Stream.tap((bodies) => Effect.sync(() => bodies.filter(mayBeErased).forEach(noted)))
+  return selectedEvents({
+    tenantId: scope.tenantId,
+    filter: eventsOf(scope),
+    verification: scope.verification,
+    deduplicate: options.deduplicate
+  }).pipe(
+    Stream.tap((bodies) => Effect.sync(() => bodies.filter(mayBeErased).forEach(noted))),
+    Stream.provideService(EventStore, store),
+    Stream.provideService(CheckedEvents, checked)
   )
 }
 
 const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> => {
   const { contents, scope, traces } = parts
-  const range = rangeOf(scope)
+  const range = verifiedRange(scope.verification)
   const { from, to } = scope.bounds
   const last = scope.surroundings.traceHead?.sequence_number ?? 0
   const traceScope = { tenantId: scope.tenantId, from, to, last }
@@ -226,7 +230,7 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
   return [
     contents.lines(
       "events.ndjson",
-      range === undefined ? Stream.empty : selectedEvents(parts),
+      range === undefined ? Stream.empty : packEvents(parts),
       "events"
     ),
     contents.lines("links.ndjson", links, "links"),
@@ -299,7 +303,7 @@ const edgesText = (edges: TreeEdges): string => `${JSON.stringify(edges, null, 2
 const entriesOfTree = Effect.fnUntraced(function* (parts: Parts) {
   const { checkpoint, contents, scope, seal } = parts
   const { tenantId } = scope
-  const range = rangeOf(scope)
+  const range = verifiedRange(scope.verification)
   const latest = (tree: string, known: CheckpointRecord | undefined) =>
     seal.latest(tree).pipe(Effect.orElseSucceed(() => known))
   const { covering, edges, notes, size } =
@@ -407,12 +411,14 @@ export const evidencePack = Effect.fn("EvidencePack.make")(function* (
 ) {
   const archive = yield* Archive
   const store = yield* EventStore
+  const checked = yield* CheckedEvents
   const seal = yield* EvidenceSeal
   const traces = yield* TraceExport
   yield* seal.ready
-  const checkpoint = rangeOf(scope) === undefined ? undefined : yield* seal.latest(scope.tenantId)
+  const checkpoint =
+    verifiedRange(scope.verification) === undefined ? undefined : yield* seal.latest(scope.tenantId)
   const contents = new Contents()
-  const parts: Parts = { scope, options, contents, store, seal, traces, checkpoint }
+  const parts: Parts = { scope, options, contents, store, checked, seal, traces, checkpoint }
   const bytes: Bytes = archive.zip(entriesOf(parts))
   return bytes
 })
