@@ -161,13 +161,17 @@ export const factsWithin = Effect.fnUntraced(function* (
   return first < end ? { first, last: end - 1 } : undefined
 })
 
-/** The fact of a stored text that records an erasure of this execution and holds by itself. */
-const erasureIn = (body: string, tenantId: string, executionId: string): TraceFact | undefined => {
+/** The fact of a stored text, if it is one of the tenant and holds by itself. */
+export const factIn = (body: string, tenantId: string): TraceFact | undefined => {
   const found = recomputeFact(body)
   if (found === undefined || contentFaults([], found).length > 0) return undefined
-  const { fact } = found
-  const isOf = fact.tenant_id === tenantId && fact.execution_id === executionId
-  return isOf && fact.type === "execution.erased" ? fact : undefined
+  return found.fact.tenant_id === tenantId ? found.fact : undefined
+}
+
+/** The same, if it records the erasure of this execution. */
+const erasureIn = (body: string, tenantId: string, executionId: string): TraceFact | undefined => {
+  const fact = factIn(body, tenantId)
+  return fact?.type === "execution.erased" && fact.execution_id === executionId ? fact : undefined
 }
 
 /**

@@ -16,11 +16,13 @@ import type { SequenceRange } from "../../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
 import { CheckedEvents } from "../../verify/CheckedEvents.ts"
+import { CheckedFacts } from "../../verify/CheckedFacts.ts"
 import { HISTORY_FROM, HISTORY_TO } from "../../verify/VerifyReport.ts"
 import { EvidenceSeal, type SealedTree, type SealUnavailable } from "../EvidenceSeal.ts"
 import { type ExportScope, eventsOf } from "../ExportScope.ts"
 import { selectedEvents, verifiedRange } from "../SelectedEvents.ts"
 import { packAssets } from "./PackAssets.ts"
+import { PackedExecutions } from "./PackedExecutions.ts"
 import type { PackCounts, PackFile } from "./PackRecords.ts"
 import {
   jwksText,
@@ -32,7 +34,7 @@ import {
   verificationText
 } from "./PackText.ts"
 import { inclusionProofs, noEdges, type TreeEdges, treeEdges } from "./PackTree.ts"
-import { TraceExport } from "./TraceExport.ts"
+import { TraceExport, type TraceScope } from "./TraceExport.ts"
 
 /** Further checkpoints of a pack: they show where a rewriting began. */
 export const EARLIER_CHECKPOINTS_MAX = 32
@@ -104,6 +106,7 @@ class Contents implements PackContents {
     trace_links: 0
   }
   traces: SequenceRange | undefined
+  readonly executions = new PackedExecutions()
   /** Sequences of the events in the pack whose details are erased; filled while they are read. */
   readonly erased = new Set<number>()
   treeSigner: string | undefined
@@ -115,6 +118,7 @@ class Contents implements PackContents {
     return facts.pipe(
       Stream.tap((bodies) =>
         Effect.sync(() => {
+          for (const body of bodies) this.executions.packed(body)
           const first = this.traces?.first ?? sequenceOf(bodies[0])
           const last = sequenceOf(bodies.at(-1))
           if (first !== undefined && last !== undefined) this.traces = { first, last }
@@ -169,6 +173,7 @@ interface Parts {
   readonly contents: Contents
   readonly store: EventStore["Service"]
   readonly checked: CheckedEvents["Service"]
+  readonly checkedFacts: CheckedFacts["Service"]
   readonly seal: EvidenceSeal["Service"]
   readonly traces: TraceExport["Service"]
   /** The newest one when the pack was begun. */
@@ -244,11 +249,33 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
     contents.lines("facts.ndjson", isWhole ? facts : contents.placed(facts), "facts"),
     contents.lines(
       "trace-links.ndjson",
-      Stream.suspend(() => traceLinks(parts)),
+      Stream.suspend(() => traceLinks(parts)).pipe(
+        Stream.concat(
+          isWhole ? Stream.empty : Stream.fromEffectDrain(heldExecutions(parts, traceScope))
+        )
+      ),
       "trace_links"
     )
   ]
 }
+
+/**
+ * The executions of the pack against the facts from the first to the last one that is in it or was
+ * recorded in the period, where that chain was found to hold.
+ */
+const heldExecutions = (parts: Parts, traceScope: Required<TraceScope>) =>
+  Effect.suspend(() => {
+    const { checkedFacts, contents, scope } = parts
+    const { traces: report } = scope.verification
+    const ranges = [contents.traces, report && verifiedRange(report)].filter((one) => one != null)
+    if (scope.eventsOnly || report?.status === "broken" || ranges.length === 0) return Effect.void
+    const range = {
+      tenantId: scope.tenantId,
+      first: Math.min(...ranges.map(({ first }) => first)),
+      last: Math.min(traceScope.last, Math.max(...ranges.map(({ last }) => last)))
+    }
+    return contents.executions.hold(checkedFacts, range, traceScope)
+  })
 
 /** The links from the first to the last fact of the pack. */
 const traceLinks = ({ contents, scope: { tenantId }, traces }: Parts): Lines =>
@@ -412,13 +439,15 @@ export const evidencePack = Effect.fn("EvidencePack.make")(function* (
   const archive = yield* Archive
   const store = yield* EventStore
   const checked = yield* CheckedEvents
+  const checkedFacts = yield* CheckedFacts
   const seal = yield* EvidenceSeal
   const traces = yield* TraceExport
   yield* seal.ready
   const checkpoint =
     verifiedRange(scope.verification) === undefined ? undefined : yield* seal.latest(scope.tenantId)
   const contents = new Contents()
-  const parts: Parts = { scope, options, contents, store, checked, seal, traces, checkpoint }
+  const services = { store, checked, checkedFacts, seal, traces }
+  const parts: Parts = { scope, options, contents, checkpoint, ...services }
   const bytes: Bytes = archive.zip(entriesOf(parts))
   return bytes
 })

@@ -24,7 +24,9 @@ import { boundsOf, conditionsBeside, type ExportScope } from "../../../src/expor
 import { evidencePack } from "../../../src/exports/pack/EvidencePack.ts"
 import { TraceExport } from "../../../src/exports/pack/TraceExport.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
+import { TraceStore } from "../../../src/ports/TraceStore.ts"
 import { layerCheckedEvents } from "../../../src/verify/CheckedEvents.ts"
+import { layerCheckedFacts } from "../../../src/verify/CheckedFacts.ts"
 import type { VerifyReport } from "../../../src/verify/Verifier.ts"
 import type { Placed } from "../../adapters/clickhouse/support/StoredFacts.ts"
 import { LogWorld, layerLog } from "../../verify/support/LogWorld.ts"
@@ -252,6 +254,27 @@ export class PackWorld {
     })
   }
 
+  get factStore() {
+    const between = (first: number, last: number) =>
+      this.facts.filter(({ chainSequence }) => chainSequence >= first && chainSequence <= last)
+    return Layer.mock(TraceStore, {
+      facts: (_, id) =>
+        Effect.succeed(
+          this.facts.filter(({ executionId }) => executionId === id).map(({ body }) => body)
+        ),
+      chain: ({ first, last }) => Stream.make(between(first, last).map(({ body }) => body)),
+      chainRows: (_, first, last) =>
+        Stream.make(
+          between(first, last).map(({ body, chainSequence: sequenceNumber }) => ({
+            sequenceNumber,
+            version: 0,
+            body,
+            wrongColumns: []
+          }))
+        )
+    })
+  }
+
   seal({ checkpoints = [], rotation, signer: by = signer, traceCheckpoints = [] }: PackWishes) {
     const { chain, facts } = this
     const signerAt = (handedOver: number | undefined, size: number) =>
@@ -328,9 +351,16 @@ export class PackWorld {
     const log = new LogWorld()
     if (this.chain.length > 0)
       log.heads.set(this.chain.tenantId, this.chain.event(this.chain.length))
+    const factLog = new LogWorld()
+    const head = this.facts.at(-1)
+    if (head !== undefined) {
+      const { chainSequence: sequence_number, hash } = head
+      factLog.heads.set(this.chain.tenantId, { sequence_number, hash, created_at: GENERATED_AT })
+    }
     return Layer.mergeAll(
       this.store,
       layerCheckedEvents.pipe(Layer.provide([this.store, layerLog(log)])),
+      layerCheckedFacts.pipe(Layer.provide([this.factStore, layerLog(factLog)])),
       this.seal(wishes),
       layerArchive,
       Layer.succeed(TraceExport, {

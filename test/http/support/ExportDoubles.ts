@@ -35,6 +35,7 @@ import {
   SystemAuditLog
 } from "../../../src/services/administration/SystemAuditLog.ts"
 import { CheckedEvents } from "../../../src/verify/CheckedEvents.ts"
+import { CheckedFacts } from "../../../src/verify/CheckedFacts.ts"
 import {
   HISTORY_FROM,
   HISTORY_TO,
@@ -220,7 +221,7 @@ export const startExports = async (
     }))
   )
   const doubles = traceHeads.pipe(
-    Layer.provideMerge(checkedEvents),
+    Layer.provideMerge(Layer.merge(checkedEvents, Layer.mock(CheckedFacts, {}))),
     Layer.provideMerge(Layer.mergeAll(layerDoubles(world), verifier(world)))
   )
   const made = Layer.mergeAll(
