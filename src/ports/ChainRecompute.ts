@@ -76,11 +76,11 @@ export class ChainRecompute extends Context.Service<
       tenantId: string,
       sequenceNumbers: ReadonlyArray<number>
     ): StoreResult<ReadonlyArray<StoredRow>>
-    /** Stored JSON of the erasure events that name one of these sequences. */
+    /** The erasure events that name one of these sequences: the place of each row, and its JSON. */
     erasures(
       tenantId: string,
       sequenceNumbers: ReadonlyArray<number>
-    ): StoreResult<ReadonlyArray<string>>
+    ): StoreResult<ReadonlyArray<Pick<StoredRow, "body" | "sequenceNumber">>>
     /**
      * The sequences that cover every event whose timestamp is in [from, to], by the stored bytes
      * or by the filter column; undefined if there is none.

@@ -47,6 +47,8 @@ import { layerPublishedKeys } from "../services/checkpoints/SigningKeys.ts"
 import { CommandLog, layerCommandLog } from "../services/commands/CommandLog.ts"
 import { RecentEvents } from "../services/ingest/RecentEvents.ts"
 import { layerRetentions } from "../services/retention/Retentions.ts"
+import { layerCheckedEvents } from "../verify/CheckedEvents.ts"
+import { layerCheckedFacts } from "../verify/CheckedFacts.ts"
 import { layerPrunedPoints } from "../verify/PrunedPoints.ts"
 import { layerSignedCheckpoints } from "../verify/SignedCheckpoints.ts"
 import { layerTraceVerifier } from "../verify/TraceVerifier.ts"
@@ -142,7 +144,9 @@ const layerApi = (
         layerDataVersion(config, secret)
       )
     ),
-    Layer.provideMerge(Layer.mergeAll(layerVerifier, layerTraceVerifier)),
+    Layer.provideMerge(
+      Layer.mergeAll(layerVerifier, layerTraceVerifier, layerCheckedEvents, layerCheckedFacts)
+    ),
     Layer.provideMerge(layerPrunedPoints),
     Layer.provideMerge(layerSignedCheckpoints(serviceName)),
     Layer.provideMerge(layerCheckpoints({ secret, serviceName })),

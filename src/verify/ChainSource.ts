@@ -4,7 +4,7 @@
  */
 import type { Effect, Stream } from "effect"
 import type { Chain } from "../domain/chain/Chains.ts"
-import type { RecomputedBlock, SequenceRange } from "../ports/ChainRecompute.ts"
+import type { RecomputedBlock } from "../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
 import type { ChainExtent, ConflictRow, StoredRow, StoreUnavailable } from "../ports/EventStore.ts"
 import type { Break, VerifyReport } from "./VerifyReport.ts"
@@ -66,8 +66,6 @@ export interface ChainSource {
     bounds: TimeBounds,
     tree: boolean
   ): Effect.Effect<ReadonlyMap<number, RecomputedBlock>, Failure>
-  /** The sequences that cover everything within the bounds; undefined if there is nothing. */
-  rangeWithin(bounds: TimeBounds): Effect.Effect<SequenceRange | undefined, StoreUnavailable>
   /** The lowest and the highest sequence of all rows of the tenant. */
   readonly extent: Effect.Effect<ChainExtent, StoreUnavailable>
   /** Sequences of [first, last] whose row is stored more than once. */

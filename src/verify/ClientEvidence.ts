@@ -12,8 +12,9 @@ import type { JsonValue } from "../domain/json/Json.ts"
 import { type Receipt, toAnswer } from "../domain/records/Receipt.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
+import { chainedEvents } from "./ChainProofs.ts"
 import { contentFault, type Fault } from "./ChainSource.ts"
-import { type Erasures, erasuresOfRows, learnErasures } from "./Erasures.ts"
+import { type ErasureLookup, type Erasures, erasuresOfRows, learnErasures } from "./Erasures.ts"
 import { faultsOf } from "./EventSource.ts"
 import { chainRecompute } from "./RecomputeInProgram.ts"
 import { ABSENT, type Break, Breaks, reportOf, type VerifyReport } from "./VerifyReport.ts"
@@ -35,6 +36,7 @@ interface Stored {
   readonly rows: ReadonlyMap<number, ReadonlyArray<StoredRow>>
   readonly erasures: Erasures
   readonly head: Head | undefined
+  readonly lookup: ErasureLookup
 }
 
 const load = Effect.fnUntraced(function* (
@@ -48,8 +50,9 @@ const load = Effect.fnUntraced(function* (
   const wanted = [...new Set(sequenceNumbers)].sort((left, right) => left - right)
   const found = yield* port.sample(tenantId, wanted)
   const rows = Map.groupBy(found, ({ sequenceNumber }) => sequenceNumber)
-  const erasures = yield* erasuresOfRows(port, tenantId, found)
-  return { rows, erasures, head } satisfies Stored
+  const lookup = { tenantId, port, chained: yield* chainedEvents(tenantId) }
+  const erasures = yield* erasuresOfRows(lookup, found)
+  return { rows, erasures, head, lookup } satisfies Stored
 })
 
 const missing = (sequenceNumber: number, id: string | null, head: Head | undefined): Break => {
@@ -205,11 +208,9 @@ export const verifyClientEvents = Effect.fn("ClientEvidence.events")(function* (
   const started = yield* Clock.currentTimeMillis
   const sequenceNumbers = events.map(({ sequence_number }) => sequence_number)
   const stored = yield* load(tenantId, sequenceNumbers)
-  const port = yield* chainRecompute
   const wasErased = events.filter(({ erased_at }) => erased_at !== undefined)
   const erasures = yield* learnErasures(
-    port,
-    tenantId,
+    stored.lookup,
     wasErased.map(({ sequence_number }) => sequence_number)
   )
   const breaks = new Breaks()

@@ -1,46 +1,64 @@
 /**
  * Which events may be without their details: those that a chained erasure event names by sequence
- * and content. An erasure event counts only if it recomputes itself; where it is in the chain
- * is checked like that of any other event.
+ * and content. An erasure event counts only if it recomputes itself and is in the chain: in the part
+ * that is checked, where its place is checked like that of any other event, or proven to be in it.
  */
 import { Effect } from "effect"
 import type { AuditEvent } from "../domain/events/AuditEvent.ts"
 import { ERASURE_RESOURCE_TYPE, erasureOf } from "../domain/events/Erasure.ts"
 import { faultOf, recompute } from "../domain/events/HashChain.ts"
-import { type ChainRecompute, type ErasedRow, SAMPLE_ROWS_MAX } from "../ports/ChainRecompute.ts"
+import {
+  type ChainRecompute,
+  type ErasedRow,
+  SAMPLE_ROWS_MAX,
+  type SequenceRange
+} from "../ports/ChainRecompute.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
+import type { Chained, HashedRecord } from "./ChainProofs.ts"
 
-/** What an erasure event says of the event that it names. */
-interface Named {
+/** The JSON of a row and its place. */
+type PlacedBody = Pick<StoredRow, "body" | "sequenceNumber">
+
+/** An erasure event, and what it says of the event that it names. */
+interface Named extends HashedRecord {
+  readonly target: number
   readonly contentHash: string
   readonly eventId: string
   readonly erasedAt: string
+}
+
+/** What a row says that claims to be an erasure event of this tenant, if it holds by itself. */
+const namedBy = (tenantId: string, { body, sequenceNumber }: PlacedBody): Named | undefined => {
+  const found = recompute(body)
+  if (found === undefined || !found.exact) return undefined
+  if (faultOf(found, undefined, false) !== undefined) return undefined
+  const { event } = found
+  const erasure = erasureOf(event)
+  const { resource, sequence_number, tenant_id } = event
+  if (erasure === undefined || tenant_id !== tenantId) return undefined
+  if (resource.type !== ERASURE_RESOURCE_TYPE || sequence_number !== sequenceNumber)
+    return undefined
+  // An event can only be erased once it is in the chain.
+  if (erasure.sequence_number >= sequence_number) return undefined
+  return {
+    sequenceNumber,
+    hash: found.hash,
+    target: erasure.sequence_number,
+    contentHash: erasure.content_hash,
+    eventId: resource.id,
+    erasedAt: event.created_at
+  }
 }
 
 /** The erasures found so far for the events at hand. */
 export class Erasures {
   readonly #named = new Map<number, Array<Named>>()
 
-  /** Take the stored JSON of what claims to be an erasure event of this tenant. */
-  learn(tenantId: string, body: string): void {
-    const found = recompute(body)
-    if (found === undefined || !found.exact) return
-    if (faultOf(found, undefined, false) !== undefined) return
-    const { event } = found
-    const erasure = erasureOf(event)
-    const { resource, tenant_id } = event
-    if (erasure === undefined || tenant_id !== tenantId) return
-    if (resource.type !== ERASURE_RESOURCE_TYPE) return
-    // An event can only be erased once it is in the chain.
-    if (erasure.sequence_number >= event.sequence_number) return
-    const others = this.#named.get(erasure.sequence_number) ?? []
-    others.push({
-      contentHash: erasure.content_hash,
-      eventId: resource.id,
-      erasedAt: event.created_at
-    })
-    this.#named.set(erasure.sequence_number, others)
+  add(named: Named): void {
+    const others = this.#named.get(named.target) ?? []
+    others.push(named)
+    this.#named.set(named.target, others)
   }
 
   /** True if one was found that names this sequence, whatever it says of it. */
@@ -70,18 +88,30 @@ export class Erasures {
   }
 }
 
-type Recompute = ChainRecompute["Service"]
+/** Where erasures are looked up, and what shows that they are in the chain. */
+export interface ErasureLookup {
+  readonly tenantId: string
+  readonly port: ChainRecompute["Service"]
+  readonly chained: Chained
+  /** The part of the chain that is checked, each row of it. */
+  readonly checked?: SequenceRange
+}
 
 /** Ask for as many at a time as one question may name. */
 const learn = Effect.fnUntraced(function* (
   into: Erasures,
-  recompute: Recompute,
-  tenantId: string,
+  { chained, checked, port, tenantId }: ErasureLookup,
   sequenceNumbers: ReadonlyArray<number>
 ) {
+  const isChecked = ({ sequenceNumber }: HashedRecord) =>
+    checked !== undefined && sequenceNumber >= checked.first && sequenceNumber <= checked.last
   for (let at = 0; at < sequenceNumbers.length; at += SAMPLE_ROWS_MAX) {
     const part = sequenceNumbers.slice(at, at + SAMPLE_ROWS_MAX)
-    for (const body of yield* recompute.erasures(tenantId, part)) into.learn(tenantId, body)
+    const found = (yield* port.erasures(tenantId, part)).flatMap(
+      (row) => namedBy(tenantId, row) ?? []
+    )
+    const proven = yield* chained(found.filter((named) => !isChecked(named)))
+    for (const named of found) if (isChecked(named) || proven.has(named.hash)) into.add(named)
   }
 })
 
@@ -90,30 +120,24 @@ const learn = Effect.fnUntraced(function* (
  * stored, and that one is in the log by then: where none is found, the store is waited for.
  */
 export const learnErasures = Effect.fnUntraced(function* (
-  recompute: Recompute,
-  tenantId: string,
+  lookup: ErasureLookup,
   sequenceNumbers: ReadonlyArray<number>
 ) {
   const erasures = new Erasures()
-  yield* learn(erasures, recompute, tenantId, sequenceNumbers)
+  yield* learn(erasures, lookup, sequenceNumbers)
   const unnamed = sequenceNumbers.filter((sequence) => !erasures.names(sequence))
   if (unnamed.length === 0) return erasures
-  yield* caughtUp(tenantId, "events")
-  yield* learn(erasures, recompute, tenantId, unnamed)
+  yield* caughtUp(lookup.tenantId, "events")
+  yield* learn(erasures, lookup, unnamed)
   return erasures
 })
 
 /** A cheap look for what may be an event without its details. */
-const seemsErased = ({ body }: StoredRow): boolean => body.includes('"erased_at":')
+const seemsErased = ({ body }: PlacedBody): boolean => body.includes('"erased_at":')
 
 /** The erasures of those among the rows that say they were erased. */
-export const erasuresOfRows = (
-  recompute: Recompute,
-  tenantId: string,
-  rows: ReadonlyArray<StoredRow>
-) =>
+export const erasuresOfRows = (lookup: ErasureLookup, rows: ReadonlyArray<PlacedBody>) =>
   learnErasures(
-    recompute,
-    tenantId,
+    lookup,
     rows.filter(seemsErased).map(({ sequenceNumber }) => sequenceNumber)
   )

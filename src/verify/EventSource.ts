@@ -6,11 +6,12 @@
 import { Effect, Stream } from "effect"
 import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
 import { faultOf, type Recomputed, recompute, SCHEME } from "../domain/events/HashChain.ts"
-import type { ChainRecompute, RecomputedBlock } from "../ports/ChainRecompute.ts"
+import type { ChainRecompute, RecomputedBlock, SequenceRange } from "../ports/ChainRecompute.ts"
 import type { EventLog } from "../ports/EventLog.ts"
 import { EventStore, type StoredRow } from "../ports/EventStore.ts"
+import { chainedEvents } from "./ChainProofs.ts"
 import { type ChainSource, contentFault, type Fault, type JudgedRow } from "./ChainSource.ts"
-import { type Erasures, erasuresOfRows, learnErasures } from "./Erasures.ts"
+import { type ErasureLookup, type Erasures, erasuresOfRows, learnErasures } from "./Erasures.ts"
 
 /** Rows that the program recomputes of each part, its ends not counted. */
 const SAMPLE_EVENTS = 14
@@ -109,12 +110,14 @@ const agrees = (
   return !hashes.includes(undefined) && hashes.at(-1) === lastHash
 }
 
-/** Over the tenant's rows in the store. */
+/** Over the tenant's rows in the store; `checked`: of which the check goes through every one. */
 export const eventSource = Effect.fnUntraced(function* (
   tenantId: string,
-  port: ChainRecompute["Service"]
+  port: ChainRecompute["Service"],
+  checked: SequenceRange
 ) {
   const store = yield* EventStore
+  const lookup: ErasureLookup = { tenantId, port, chained: yield* chainedEvents(tenantId), checked }
   const context = yield* Effect.context<EventLog | ProjectionProgress>()
   const trusted: ChainSource["trusted"] = Effect.fnUntraced(function* (
     first,
@@ -125,12 +128,12 @@ export const eventSource = Effect.fnUntraced(function* (
     const range = { tenantId, fromSequence: first, toSequence: last, from, to, tree }
     const perfect = (yield* port.blocks(range)).filter((block) => block.perfect)
     const gone = perfect.flatMap(({ erased }) => erased.map((row) => row.sequenceNumber))
-    const erasures = yield* learnErasures(port, tenantId, gone)
+    const erasures = yield* learnErasures(lookup, gone)
     const found = perfect.filter(({ erased }) => erased.every((row) => erasures.covers(row)))
     const wanted = sampleOf(found)
     const rows = yield* port.sample(tenantId, wanted)
     // Some of them may have been erased since.
-    const sampled = yield* erasuresOfRows(port, tenantId, rows)
+    const sampled = yield* erasuresOfRows(lookup, rows)
     if (!agrees(tenantId, wanted, rows, found.at(-1)?.lastHash, sampled)) {
       yield* Effect.logError("the store and the program recompute events differently", {
         firstSequence: first,
@@ -147,14 +150,13 @@ export const eventSource = Effect.fnUntraced(function* (
     rows: (first, last) =>
       store.rows(tenantId, first, last).pipe(
         Stream.mapEffect((rows) =>
-          erasuresOfRows(port, tenantId, rows).pipe(
+          erasuresOfRows(lookup, rows).pipe(
             Effect.map((erasures) => rows.map((row) => judgedEvent(tenantId, row, erasures))),
             Effect.provideContext(context)
           )
         )
       ),
     trusted,
-    rangeWithin: ({ from, to }) => port.span(tenantId, from, to),
     extent: store.extent(tenantId),
     copies: (first, last) => store.copies(tenantId, first, last, COPIES_MAX),
     conflicts: store.conflicts(tenantId, CONFLICTS_MAX),

@@ -5,7 +5,6 @@
 import { Effect, Stream } from "effect"
 import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
 import {
-  parseFact,
   type RecomputedFact,
   recomputeFact,
   TRACE_SCHEME,
@@ -15,6 +14,7 @@ import type { EventLog } from "../ports/EventLog.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import { type FactTime, TraceStore } from "../ports/TraceStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
+import { type Chained, chainedFacts } from "./ChainProofs.ts"
 import {
   type ChainSource,
   contentFault,
@@ -148,7 +148,11 @@ const firstAt = Effect.fnUntraced(function* (
   return low
 })
 
-const rangeWithin = Effect.fnUntraced(function* (tenantId: string, { from, to }: TimeBounds) {
+/** The sequences of facts that were recorded within the bounds; undefined if there are none. */
+export const factsWithin = Effect.fnUntraced(function* (
+  tenantId: string,
+  { from, to }: TimeBounds
+) {
   const store = yield* TraceStore
   const { highest, rows } = yield* store.extent(tenantId)
   if (rows === 0) return undefined
@@ -157,20 +161,42 @@ const rangeWithin = Effect.fnUntraced(function* (tenantId: string, { from, to }:
   return first < end ? { first, last: end - 1 } : undefined
 })
 
-/** An erasure may be after the range, or be stored a moment later than what it erases. */
-const unexplained = Effect.fnUntraced(function* (tenantId: string, open: UndetailedFacts) {
+/** The fact of a stored text, if it is one of the tenant and holds by itself. */
+export const factIn = (body: string, tenantId: string): TraceFact | undefined => {
+  const found = recomputeFact(body)
+  if (found === undefined || contentFaults([], found).length > 0) return undefined
+  return found.fact.tenant_id === tenantId ? found.fact : undefined
+}
+
+/** The same, if it records the erasure of this execution. */
+const erasureIn = (body: string, tenantId: string, executionId: string): TraceFact | undefined => {
+  const fact = factIn(body, tenantId)
+  return fact?.type === "execution.erased" && fact.execution_id === executionId ? fact : undefined
+}
+
+/**
+ * An erasure may be after the range, where it has to be in the chain, or be stored a moment later
+ * than what it erases.
+ */
+const unexplained = Effect.fnUntraced(function* (
+  tenantId: string,
+  open: UndetailedFacts,
+  chained: Chained
+) {
   const store = yield* TraceStore
   for (const isAgain of [false, true]) {
     if (open.open.length === 0) return
     if (isAgain) yield* caughtUp(tenantId, "traces")
     const executions = new Set(open.open.map(({ fact }) => fact.execution_id))
+    const found: Array<TraceFact> = []
     for (const executionId of [...executions].slice(0, LOOKUPS_MAX)) {
       const facts = yield* store.facts(tenantId, executionId, { kind: "execution" }, true)
-      for (const body of facts) {
-        const fact = parseFact(body)
-        if (fact?.type === "execution.erased") open.close(fact)
-      }
+      found.push(...facts.flatMap((body) => erasureIn(body, tenantId, executionId) ?? []))
     }
+    const proven = yield* chained(
+      found.map(({ chain_sequence, hash }) => ({ sequenceNumber: chain_sequence, hash }))
+    )
+    for (const fact of found) if (proven.has(fact.hash)) open.close(fact)
   }
 })
 
@@ -241,6 +267,7 @@ const numberBreaks = Effect.fnUntraced(function* (
 export const factSource = Effect.fnUntraced(function* (tenantId: string) {
   const store = yield* TraceStore
   const context = yield* Effect.context<EventLog | TraceStore | ProjectionProgress>()
+  const chained = yield* chainedFacts(tenantId)
   const open = new UndetailedFacts()
   let [isWhole, sequence] = [true, 0]
   const judge = (row: StoredRow): JudgedRow => {
@@ -255,13 +282,12 @@ export const factSource = Effect.fnUntraced(function* (tenantId: string) {
     rows: (first, last) =>
       store.chainRows(tenantId, first, last).pipe(Stream.map((rows) => rows.map(judge))),
     trusted: () => Effect.succeed(new Map()),
-    rangeWithin: (bounds) => rangeWithin(tenantId, bounds).pipe(Effect.provideContext(context)),
     extent: store.extent(tenantId),
     copies: (first, last) => store.copies(tenantId, first, last, COPIES_MAX),
     conflicts: store.conflicts(tenantId, CONFLICTS_MAX),
     conclude: (first, last, onlyRange) =>
       Effect.gen(function* () {
-        yield* unexplained(tenantId, open)
+        yield* unexplained(tenantId, open, chained)
         const index = yield* indexBreaks(tenantId, first, last, onlyRange)
         const numbers = yield* numberBreaks(tenantId, first, last, isWhole)
         return [...open.open.map(undetailedBreak), ...index, ...numbers]

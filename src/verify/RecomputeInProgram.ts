@@ -3,6 +3,7 @@
  * goes through every row, and what else is asked is made of what every store answers.
  */
 import { Effect, Option, Stream } from "effect"
+import type { AuditEvent } from "../domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, erasureOf } from "../domain/events/Erasure.ts"
 import { emptyFilter } from "../domain/events/EventFilter.ts"
 import { parseEvent } from "../domain/events/StoredEvent.ts"
@@ -18,14 +19,19 @@ export const recomputeInProgram = (store: EventStore["Service"]): ChainRecompute
     ).pipe(Effect.map((chunks) => chunks.flat(2))),
   erasures: (tenantId, sequenceNumbers) => {
     const wanted = new Set(sequenceNumbers)
-    const names = (body: string): boolean => {
-      const event = parseEvent(body)
+    const names = (event: AuditEvent | undefined): boolean => {
       const erasure = event === undefined ? undefined : erasureOf(event)
       return erasure !== undefined && wanted.has(erasure.sequence_number)
     }
     const filter = { ...emptyFilter, action: ERASURE_ACTION }
     return store.scan({ tenantId, filter, order: "asc" }, false).pipe(
-      Stream.map((bodies) => bodies.filter(names)),
+      Stream.map((bodies) => bodies.map(parseEvent).filter(names)),
+      Stream.flattenIterable,
+      // The scan says nothing of the row's own place.
+      Stream.flatMap((event) =>
+        store.rows(tenantId, event!.sequence_number, event!.sequence_number)
+      ),
+      Stream.map((rows) => rows.filter(({ body }) => names(parseEvent(body)))),
       Stream.runCollect,
       Effect.map((chunks) => chunks.flat())
     )

@@ -27,7 +27,7 @@ import { ChainCheck, type RemovedBefore } from "./ChainCheck.ts"
 import type { ChainSource } from "./ChainSource.ts"
 import { checkedProof } from "./EventInclusion.ts"
 import { eventSource } from "./EventSource.ts"
-import { factSource } from "./FactSource.ts"
+import { factSource, factsWithin } from "./FactSource.ts"
 import {
   isForgedPoint,
   type PointFound,
@@ -157,13 +157,16 @@ const startsChain = ({ pruned, range }: Pick<Run, "pruned" | "range">): boolean 
   range.first === beginningOf(pruned)
 
 const rangeOf = Effect.fnUntraced(function* (
-  { from, fromSequence = 1, to, toSequence = SEQUENCE_MAX }: VerifyRequest,
-  source: ChainSource
-): Effect.fn.Return<CheckedRange, StoreUnavailable> {
+  { chain, from, fromSequence = 1, tenantId, to, toSequence = SEQUENCE_MAX }: VerifyRequest,
+  port: Recompute
+): Effect.fn.Return<CheckedRange, StoreUnavailable, TraceStore> {
   const first = Math.max(1, fromSequence)
   const open = to === undefined && toSequence === SEQUENCE_MAX
   if (from === undefined && to === undefined) return { first, last: toSequence, open }
-  const found = yield* source.rangeWithin({ from: from ?? HISTORY_FROM, to: to ?? HISTORY_TO })
+  const bounds = { from: from ?? HISTORY_FROM, to: to ?? HISTORY_TO }
+  const found = yield* chain === "traces"
+    ? factsWithin(tenantId, bounds)
+    : port.span(tenantId, bounds.from, bounds.to)
   if (found === undefined) return EMPTY_RANGE
   const last = open ? SEQUENCE_MAX : Math.min(found.last, toSequence)
   return { first: Math.max(found.first, first), last, open }
@@ -383,9 +386,11 @@ const conclude = Effect.fnUntraced(function* (
   return hashes === undefined ? false : yield* checkInclusion(run, hashes)
 })
 
-const sourceOf = (chain: Chain, tenantId: string, port: Recompute) =>
+const sourceOf = (chain: Chain, tenantId: string, port: Recompute, checked: SequenceRange) =>
   Effect.gen(function* () {
-    return chain === "events" ? yield* eventSource(tenantId, port) : yield* factSource(tenantId)
+    return chain === "events"
+      ? yield* eventSource(tenantId, port, checked)
+      : yield* factSource(tenantId)
   })
 
 /** What a reader should know that is no break of the chain. */
@@ -443,12 +448,13 @@ const start = Effect.fnUntraced(function* (
   const ends = yield* ChainEnds
   const head = yield* ends.head({ tenantId, chain })
   yield* caughtUp(tenantId, chain)
-  const source = yield* sourceOf(chain, tenantId, port)
   const tree = treeNameOf(tenantId, chain)
   const pruned = point === undefined || isForgedPoint(point) ? undefined : point
-  const asked = yield* rangeOf(request, source)
+  const asked = yield* rangeOf(request, port)
   const range = { ...asked, first: Math.max(asked.first, beginningOf(pruned)) }
   const endsAt = Math.min(range.last, head?.sequence_number ?? 0)
+  const checked = { first: range.first, last: endsAt }
+  const source = yield* sourceOf(chain, tenantId, port, checked)
   const isWhole = startsChain({ pruned, range })
   const found = isWhole
     ? yield* checkpointsOf(checkpoints, request, tree, endsAt)

@@ -3,13 +3,15 @@
  * what executions.ndjson and spans.ndjson say is what the facts say. Each change is named at its
  * place by all verifiers.
  */
+import { Effect, Exit, Stream } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import type { EventFilter } from "../../src/domain/events/EventFilter.ts"
 import type { JsonObject } from "../../src/domain/json/Json.ts"
 import { chunksOf } from "../../src/domain/traces/Payload.ts"
 import { eraseFact, parseFact } from "../../src/domain/traces/TraceFact.ts"
 import { FactChain } from "../adapters/clickhouse/support/StoredFacts.ts"
 import { TestChain } from "./support/Chains.ts"
-import { sign, tracesOf } from "./support/PackCorpus.ts"
+import { PERIOD_OF_RUN_2, sign, tracesOf } from "./support/PackCorpus.ts"
 import { PackEditor } from "./support/PackEditor.ts"
 import { otherSigner, PackWorld, signer, traceCheckpointOf } from "./support/PackWorld.ts"
 import { type Given, problemsOf, type Report, Verifiers } from "./support/Verifiers.ts"
@@ -88,7 +90,7 @@ describe("a pack with traces", () => {
     const some = facts.filter(({ executionId }) => executionId === "run-2")
     const bounded = new PackWorld(world.chain, facts)
     const zip = await bounded.pack({
-      filter: { from: "2020-01-01T00:00:00.000000Z" },
+      filter: PERIOD_OF_RUN_2,
       facts: some,
       traceCheckpoints: [5]
     })
@@ -99,6 +101,34 @@ describe("a pack with traces", () => {
     const report = await check(pack, { key: signer.vkey })
     assert.deepStrictEqual(problemsOf(report), [])
     assert.isTrue(report.not_established.some((one) => one.includes("leaves no execution")))
+  })
+})
+
+describe("a pack of a period is none", () => {
+  const from2 = facts.filter(({ executionId }) => executionId === "run-2")
+  const leftOut: ReadonlyArray<readonly [string, Partial<EventFilter>, typeof facts]> = [
+    ["that ran all the time", { to: PERIOD_OF_RUN_2.to }, from2],
+    ["that has not ended", { from: PERIOD_OF_RUN_2.from }, from2],
+    ["that is the only one", PERIOD_OF_RUN_2, []],
+    ["by its last fact", PERIOD_OF_RUN_2, from2.slice(0, -1)],
+    ["by its first fact", PERIOD_OF_RUN_2, from2.slice(1)]
+  ]
+  for (const [what, filter, some] of leftOut) {
+    it(`without an execution ${what}`, async () => {
+      const traces = { status: "valid", first_sequence_number: 1, last_sequence_number: 12 }
+      const wishes = { filter, facts: some, report: { traces } as never }
+      const failed = await Effect.runPromiseExit(Stream.runDrain(world.stream(wishes)))
+      assert.isTrue(Exit.isFailure(failed))
+    })
+  }
+
+  it("whose facts have changed since", async () => {
+    const other = facts.map((fact) =>
+      fact.executionId === "run-1" ? { ...fact, body: fact.body.replace("2019", "2020") } : fact
+    )
+    const wishes = { filter: PERIOD_OF_RUN_2, facts: from2 }
+    const changed = new PackWorld(world.chain, other).stream(wishes)
+    assert.isTrue(Exit.isFailure(await Effect.runPromiseExit(Stream.runDrain(changed))))
   })
 })
 

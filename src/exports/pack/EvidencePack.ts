@@ -15,10 +15,14 @@ import { Archive, type ArchiveEntry, type ArchiveFailed } from "../../ports/Arch
 import type { SequenceRange } from "../../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
+import { CheckedEvents } from "../../verify/CheckedEvents.ts"
+import { CheckedFacts } from "../../verify/CheckedFacts.ts"
 import { HISTORY_FROM, HISTORY_TO } from "../../verify/VerifyReport.ts"
 import { EvidenceSeal, type SealedTree, type SealUnavailable } from "../EvidenceSeal.ts"
 import { type ExportScope, eventsOf } from "../ExportScope.ts"
+import { selectedEvents, verifiedRange } from "../SelectedEvents.ts"
 import { packAssets } from "./PackAssets.ts"
+import { PackedExecutions } from "./PackedExecutions.ts"
 import type { PackCounts, PackFile } from "./PackRecords.ts"
 import {
   jwksText,
@@ -30,7 +34,7 @@ import {
   verificationText
 } from "./PackText.ts"
 import { inclusionProofs, noEdges, type TreeEdges, treeEdges } from "./PackTree.ts"
-import { TraceExport } from "./TraceExport.ts"
+import { TraceExport, type TraceScope } from "./TraceExport.ts"
 
 /** Further checkpoints of a pack: they show where a rewriting began. */
 export const EARLIER_CHECKPOINTS_MAX = 32
@@ -46,13 +50,7 @@ export interface PackOptions {
   readonly deduplicate: boolean
 }
 
-/** The links of the events of a pack: from the first to the last that was verified. */
-const rangeOf = ({ verification }: ExportScope): SequenceRange | undefined => {
-  const { first_sequence_number: first, last_sequence_number: last } = verification
-  return first === null || last === null ? undefined : { first, last }
-}
-
-type Lines = Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+type Lines = Stream.Stream<ReadonlyArray<string>, LogUnavailable | StoreUnavailable>
 type Bytes<E = PackFailure> = Stream.Stream<Uint8Array, E>
 
 const bytesOf = (text: string): Bytes<never> => Stream.sync(() => Buffer.from(text))
@@ -108,6 +106,7 @@ class Contents implements PackContents {
     trace_links: 0
   }
   traces: SequenceRange | undefined
+  readonly executions = new PackedExecutions()
   /** Sequences of the events in the pack whose details are erased; filled while they are read. */
   readonly erased = new Set<number>()
   treeSigner: string | undefined
@@ -119,6 +118,7 @@ class Contents implements PackContents {
     return facts.pipe(
       Stream.tap((bodies) =>
         Effect.sync(() => {
+          for (const body of bodies) this.executions.packed(body)
           const first = this.traces?.first ?? sequenceOf(bodies[0])
           const last = sequenceOf(bodies.at(-1))
           if (first !== undefined && last !== undefined) this.traces = { first, last }
@@ -172,6 +172,8 @@ interface Parts {
   readonly options: PackOptions
   readonly contents: Contents
   readonly store: EventStore["Service"]
+  readonly checked: CheckedEvents["Service"]
+  readonly checkedFacts: CheckedFacts["Service"]
   readonly seal: EvidenceSeal["Service"]
   readonly traces: TraceExport["Service"]
   /** The newest one when the pack was begun. */
@@ -194,20 +196,27 @@ const erasuresOf = (parts: Parts, range: SequenceRange, fromSequence: number): L
 }
 
 /** The events of the pack. */
-const selectedEvents = (parts: Parts): Lines => {
-  const { contents, scope } = parts
+const packEvents = (parts: Parts): Lines => {
+  const { checked, contents, options, scope, store } = parts
   const noted = (body: string): void => {
     const erased = readErased(body)
     if (erased !== undefined) contents.erased.add(erased.sequence_number)
   }
-  return scanOf(parts, eventsOf(scope)).pipe(
-    Stream.tap((bodies) => Effect.sync(() => bodies.filter(mayBeErased).forEach(noted)))
+  return selectedEvents({
+    tenantId: scope.tenantId,
+    filter: eventsOf(scope),
+    verification: scope.verification,
+    deduplicate: options.deduplicate
+  }).pipe(
+    Stream.tap((bodies) => Effect.sync(() => bodies.filter(mayBeErased).forEach(noted))),
+    Stream.provideService(EventStore, store),
+    Stream.provideService(CheckedEvents, checked)
   )
 }
 
 const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> => {
   const { contents, scope, traces } = parts
-  const range = rangeOf(scope)
+  const range = verifiedRange(scope.verification)
   const { from, to } = scope.bounds
   const last = scope.surroundings.traceHead?.sequence_number ?? 0
   const traceScope = { tenantId: scope.tenantId, from, to, last }
@@ -226,7 +235,7 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
   return [
     contents.lines(
       "events.ndjson",
-      range === undefined ? Stream.empty : selectedEvents(parts),
+      range === undefined ? Stream.empty : packEvents(parts),
       "events"
     ),
     contents.lines("links.ndjson", links, "links"),
@@ -240,11 +249,33 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
     contents.lines("facts.ndjson", isWhole ? facts : contents.placed(facts), "facts"),
     contents.lines(
       "trace-links.ndjson",
-      Stream.suspend(() => traceLinks(parts)),
+      Stream.suspend(() => traceLinks(parts)).pipe(
+        Stream.concat(
+          isWhole ? Stream.empty : Stream.fromEffectDrain(heldExecutions(parts, traceScope))
+        )
+      ),
       "trace_links"
     )
   ]
 }
+
+/**
+ * The executions of the pack against the facts from the first to the last one that is in it or was
+ * recorded in the period, where that chain was found to hold.
+ */
+const heldExecutions = (parts: Parts, traceScope: Required<TraceScope>) =>
+  Effect.suspend(() => {
+    const { checkedFacts, contents, scope } = parts
+    const { traces: report } = scope.verification
+    const ranges = [contents.traces, report && verifiedRange(report)].filter((one) => one != null)
+    if (scope.eventsOnly || report?.status === "broken" || ranges.length === 0) return Effect.void
+    const range = {
+      tenantId: scope.tenantId,
+      first: Math.min(...ranges.map(({ first }) => first)),
+      last: Math.min(traceScope.last, Math.max(...ranges.map(({ last }) => last)))
+    }
+    return contents.executions.hold(checkedFacts, range, traceScope)
+  })
 
 /** The links from the first to the last fact of the pack. */
 const traceLinks = ({ contents, scope: { tenantId }, traces }: Parts): Lines =>
@@ -299,7 +330,7 @@ const edgesText = (edges: TreeEdges): string => `${JSON.stringify(edges, null, 2
 const entriesOfTree = Effect.fnUntraced(function* (parts: Parts) {
   const { checkpoint, contents, scope, seal } = parts
   const { tenantId } = scope
-  const range = rangeOf(scope)
+  const range = verifiedRange(scope.verification)
   const latest = (tree: string, known: CheckpointRecord | undefined) =>
     seal.latest(tree).pipe(Effect.orElseSucceed(() => known))
   const { covering, edges, notes, size } =
@@ -407,12 +438,16 @@ export const evidencePack = Effect.fn("EvidencePack.make")(function* (
 ) {
   const archive = yield* Archive
   const store = yield* EventStore
+  const checked = yield* CheckedEvents
+  const checkedFacts = yield* CheckedFacts
   const seal = yield* EvidenceSeal
   const traces = yield* TraceExport
   yield* seal.ready
-  const checkpoint = rangeOf(scope) === undefined ? undefined : yield* seal.latest(scope.tenantId)
+  const checkpoint =
+    verifiedRange(scope.verification) === undefined ? undefined : yield* seal.latest(scope.tenantId)
   const contents = new Contents()
-  const parts: Parts = { scope, options, contents, store, seal, traces, checkpoint }
+  const services = { store, checked, checkedFacts, seal, traces }
+  const parts: Parts = { scope, options, contents, checkpoint, ...services }
   const bytes: Bytes = archive.zip(entriesOf(parts))
   return bytes
 })

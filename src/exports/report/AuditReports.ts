@@ -3,6 +3,7 @@
  * chapters and printed. Checks nothing itself and decides nothing about the events.
  */
 import { Context, Effect, Layer } from "effect"
+import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
 import {
   type PdfBusy,
@@ -11,6 +12,7 @@ import {
   PdfRenderer,
   type PdfUnavailable
 } from "../../ports/PdfRenderer.ts"
+import type { CheckedEvents } from "../../verify/CheckedEvents.ts"
 import { verificationText } from "../pack/PackText.ts"
 import type { TraceExport } from "../pack/TraceExport.ts"
 import { matcherOf } from "./ActionPattern.ts"
@@ -118,12 +120,15 @@ export class AuditReports extends Context.Service<
     /** A PDF. The same input over the same events gives the same bytes. */
     render(
       input: ReportInput
-    ): Effect.Effect<Uint8Array, StoreUnavailable | PdfUnavailable | PdfBusy | PdfFailed>
+    ): Effect.Effect<
+      Uint8Array,
+      LogUnavailable | StoreUnavailable | PdfUnavailable | PdfBusy | PdfFailed
+    >
   }
 >()("alk/AuditReports") {
   static readonly layer = (
     settings: ReportSettings = defaultReportSettings
-  ): Layer.Layer<AuditReports, never, EventStore | PdfRenderer | TraceExport> =>
+  ): Layer.Layer<AuditReports, never, CheckedEvents | EventStore | PdfRenderer | TraceExport> =>
     Layer.effect(AuditReports, makeReports(settings))
 }
 
@@ -131,7 +136,7 @@ const makeReports = Effect.fnUntraced(function* (settings: ReportSettings) {
   const { mapping } = settings
   const isPrivileged = matcherOf(mapping.privileged_actions)
   const renderer = yield* PdfRenderer
-  const stores = yield* Effect.context<EventStore | TraceExport>()
+  const stores = yield* Effect.context<CheckedEvents | EventStore | TraceExport>()
   const render = Effect.fn("AuditReports.render")(function* (input: ReportInput) {
     const { filter, deduplicate, tenant, traces, verification } = input
     const wanted = { tenantId: tenant.id, filter, deduplicate, verification, isPrivileged, traces }

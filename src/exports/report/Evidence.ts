@@ -13,10 +13,11 @@ import {
   type EventPageQuery,
   EventStore,
   type Stats,
-  type StoreUnavailable
+  StoreUnavailable
 } from "../../ports/EventStore.ts"
 import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../verify/Verifier.ts"
 import { TraceExport, type TraceScope } from "../pack/TraceExport.ts"
+import { selectedEvents } from "../SelectedEvents.ts"
 import type { ActionMatcher } from "./ActionPattern.ts"
 import { type EventLine, eventLines } from "./EventLine.ts"
 import { EventSurvey, SURVEY_EVENTS_MAX, type Surveyed } from "./EventSurvey.ts"
@@ -202,11 +203,11 @@ const eventsOf = (
   )
 
 /** The lines of a stream, at most so many; answers whether these are all. */
-const takeLines = <E>(
-  lines: Stream.Stream<ReadonlyArray<string>, E>,
+const takeLines = <E, R>(
+  lines: Stream.Stream<ReadonlyArray<string>, E, R>,
   linesMax: number,
   take: (line: string) => void
-): Effect.Effect<boolean, E> =>
+): Effect.Effect<boolean, E, R> =>
   Effect.suspend(() => {
     let room = linesMax
     let isWhole = true
@@ -227,12 +228,11 @@ const takeLines = <E>(
 
 /** Every event once, in ascending order, up to the limit of a survey. */
 const surveyOf = Effect.fnUntraced(function* (
-  store: EventStore["Service"],
-  { deduplicate, isPrivileged, tenantId }: EvidenceRequest,
+  { deduplicate, isPrivileged, tenantId, verification }: EvidenceRequest,
   filter: EventFilter
 ) {
   const survey = new EventSurvey(isPrivileged)
-  const events = store.scan({ tenantId, filter, order: "asc" }, deduplicate)
+  const events = selectedEvents({ tenantId, filter, verification, deduplicate })
   return survey.result(yield* takeLines(events, SURVEY_EVENTS_MAX, (body) => survey.take(body)))
 })
 
@@ -274,7 +274,11 @@ export const collectEvidence = Effect.fn("Evidence.collect")(function* (request:
     ],
     { concurrency: QUERIES_AT_ONCE }
   )
-  const survey = yield* surveyOf(store, request, filter)
+  const survey = yield* surveyOf(request, filter)
+  if (survey.isWhole && survey.events !== population && verification.status === "valid") {
+    const cause = new Error(`the store counts ${population} events that are ${survey.events}`)
+    return yield* new StoreUnavailable({ operation: "survey", cause })
+  }
   const traces = yield* tracesOf(request)
   const [failures, errors, erasures, sample, events] = yield* Effect.all(
     [

@@ -29,6 +29,8 @@ import { EventLog } from "../../ports/EventLog.ts"
 import type { EventStore } from "../../ports/EventStore.ts"
 import type { TableKind } from "../../ports/ExportJob.ts"
 import type { SystemAuditLog } from "../../services/administration/SystemAuditLog.ts"
+import type { CheckedEvents } from "../../verify/CheckedEvents.ts"
+import type { CheckedFacts } from "../../verify/CheckedFacts.ts"
 import type { Verifier, VerifyRequest } from "../../verify/Verifier.ts"
 import { API_VERSION } from "../Api.ts"
 import { ApiError } from "../messages/ApiError.ts"
@@ -81,6 +83,8 @@ type Services =
   | ApiSettings
   | Archive
   | AuditReports
+  | CheckedEvents
+  | CheckedFacts
   | EventLog
   | EventStore
   | EvidenceSeal

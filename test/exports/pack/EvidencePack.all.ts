@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Ajv2020 } from "ajv/dist/2020.js"
-import { Effect, Fiber, Stream } from "effect"
+import { Effect, Exit, Fiber, Stream } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { eventuallyAsync } from "../../support/Eventually.ts"
 import { hostileItems, TestChain } from "../support/Chains.ts"
@@ -307,6 +307,47 @@ describe("a pack of a part of the log", () => {
       problemsOf(await verifiers.check(pack.zip())),
       "checkpoints/80.txt 80 checkpoint_mismatch"
     )
+  })
+})
+
+describe("a selection", () => {
+  const chain = new TestChain("acme", 60)
+  const filter = { actionPrefix: "document.shared" }
+  const shared = Array.from({ length: 20 }, (_, at) => 3 * (at + 1))
+  const hidden = 33
+
+  it("is what the chain says, whatever the store finds", async () => {
+    const world = new PackWorld(chain)
+    world.hidden.add(hidden)
+    assert.deepStrictEqual(
+      sequencesIn(new PackEditor(await world.pack({ filter })), "events.ndjson"),
+      shared
+    )
+  })
+
+  it("is none once the store has changed what was verified", async () => {
+    const other = chain.branch(59)
+    other.add({ action: "document.read" })
+    const read = (at: number) => chain.bodies[at - 1]!.replace("document.shared", "document.read")
+    for (const [at, body] of [
+      [hidden, read(hidden)],
+      [60, read(60)],
+      [60, other.bodies.at(-1)!],
+      [hidden, chain.bodies[hidden - 2]!]
+    ] as const) {
+      const world = new PackWorld(chain)
+      world.changed.set(at, body)
+      const failed = await Effect.runPromiseExit(Stream.runDrain(world.stream({ filter })))
+      assert.isTrue(Exit.isFailure(failed), `${at}`)
+    }
+  })
+
+  it("is that of the store where the chain was found broken before", async () => {
+    const world = new PackWorld(chain)
+    world.changed.set(4, "{}")
+    const report = { valid: false, status: "broken", breaks_total: 1 } as const
+    const pack = new PackEditor(await world.pack({ filter, report }))
+    assert.deepStrictEqual(sequencesIn(pack, "events.ndjson"), shared)
   })
 })
 

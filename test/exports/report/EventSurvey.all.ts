@@ -1,9 +1,10 @@
-import { Effect } from "effect"
+import { Effect, Exit, Layer } from "effect"
 import { assert, describe, it } from "vitest"
 import { matcherOf } from "../../../src/exports/report/ActionPattern.ts"
 import { collectEvidence } from "../../../src/exports/report/Evidence.ts"
+import { CheckedEvents } from "../../../src/verify/CheckedEvents.ts"
 import { verificationOf } from "./support/Inputs.ts"
-import { plausible, syntheticStore } from "./support/SyntheticStore.ts"
+import { type EventAt, plausible, syntheticStore } from "./support/SyntheticStore.ts"
 import { syntheticTraces, traceScope } from "./support/SyntheticTraces.ts"
 
 describe("the evidence of 120,000 events", () => {
@@ -28,5 +29,38 @@ describe("the evidence of 120,000 events", () => {
       sizes.push(JSON.stringify(evidence).length)
     }
     assert.isBelow(sizes[1]!, 1.1 * sizes[0]!)
+  })
+})
+
+describe("the evidence of a selection", () => {
+  const filter = { metadata: [], outcome: "failure" } as const
+  const evidenceOf = (eventAt: EventAt) => {
+    const size = 120
+    // What the chain says is the same, whatever the store selects.
+    const checked = Layer.effect(
+      CheckedEvents,
+      CheckedEvents.pipe(Effect.provide(syntheticStore({ size, eventAt: plausible })))
+    )
+    return collectEvidence({
+      tenantId: "acme",
+      filter,
+      verification: verificationOf(size, plausible),
+      deduplicate: false,
+      isPrivileged: matcherOf([]),
+      traces: undefined
+    }).pipe(
+      Effect.provide([syntheticStore({ size, eventAt }), checked, syntheticTraces(0)]),
+      Effect.runPromiseExit
+    )
+  }
+  const failed = Array.from({ length: 120 }, (_, at) => at + 1).find(
+    (sequence) => plausible(sequence).outcome === "failure"
+  )
+
+  it("is none once the store leaves an event out that the chain has", async () => {
+    assert.isTrue(Exit.isSuccess(await evidenceOf(plausible)))
+    const hiding: EventAt = (sequence) =>
+      sequence === failed ? { ...plausible(sequence), outcome: "success" } : plausible(sequence)
+    assert.isTrue(Exit.isFailure(await evidenceOf(hiding)))
   })
 })

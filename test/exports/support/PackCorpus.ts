@@ -122,10 +122,16 @@ export const sign = (pack: PackEditor, tenant: string, by = signer): PackEditor 
 const FIRST_WITH_TRACES = 4
 const FIRST_ROTATED = 6
 
+/** A period in which the second of their executions ran, and no other. */
+export const PERIOD_OF_RUN_2 = {
+  from: "2020-01-01T00:00:00.000000Z",
+  to: "2029-01-01T00:00:00.000000Z"
+}
+
 /** Three executions whose facts come mixed; the second one was erased. */
 export const tracesOf = (): ReadonlyArray<Placed> => {
   const chain = new FactChain("acme")
-  chain.start("run-1")
+  chain.start("run-1", { started_at: "2019-01-01T00:00:00.000000Z" })
   chain.start("run-2")
   chain.span("run-1", "span-1")
   chain.event("run-1", "span-1", 1, { prompt: "hello", n: 0.1 })
@@ -134,9 +140,9 @@ export const tracesOf = (): ReadonlyArray<Placed> => {
   chain.event("run-2", "span-2", 1)
   chain.end("run-2")
   const erasure = chain.erase("run-2")
-  chain.start("run-3", { provisional: true })
+  chain.start("run-3", { provisional: true, started_at: "2030-01-01T00:00:00.000000Z" })
   chain.span("run-3", "span-3")
-  chain.end("run-1", "FAILED")
+  chain.end("run-1", "FAILED", "2019-01-01T00:00:01.000000Z")
   const { created_at: time } = parseFact(erasure.body)!
   return chain.all.map((placed) =>
     placed.executionId === "run-2" && placed.chainSequence < erasure.chainSequence
@@ -164,7 +170,7 @@ export const basePacks = async (): Promise<ReadonlyArray<Base>> => {
     [
       new TestChain("acme", 2),
       {
-        filter: { from: "2020-01-01T00:00:00.000000Z" },
+        filter: PERIOD_OF_RUN_2,
         facts: traces.filter(({ executionId }) => executionId === "run-2"),
         traceCheckpoints: [5]
       }

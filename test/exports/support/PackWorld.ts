@@ -16,7 +16,7 @@ import {
 import { endorse, handOver } from "../../../src/domain/chain/KeyLine.ts"
 import { Frontier, leafHash, nodeHash } from "../../../src/domain/chain/MerkleTree.ts"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
-import { type EventFilter, matches } from "../../../src/domain/events/EventFilter.ts"
+import { type EventFilter, emptyFilter, matches } from "../../../src/domain/events/EventFilter.ts"
 import { parseFact } from "../../../src/domain/traces/TraceFact.ts"
 import { foldFacts } from "../../../src/domain/traces/TraceView.ts"
 import { EvidenceSeal } from "../../../src/exports/EvidenceSeal.ts"
@@ -24,8 +24,12 @@ import { boundsOf, conditionsBeside, type ExportScope } from "../../../src/expor
 import { evidencePack } from "../../../src/exports/pack/EvidencePack.ts"
 import { TraceExport } from "../../../src/exports/pack/TraceExport.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
+import { TraceStore } from "../../../src/ports/TraceStore.ts"
+import { layerCheckedEvents } from "../../../src/verify/CheckedEvents.ts"
+import { layerCheckedFacts } from "../../../src/verify/CheckedFacts.ts"
 import type { VerifyReport } from "../../../src/verify/Verifier.ts"
 import type { Placed } from "../../adapters/clickhouse/support/StoredFacts.ts"
+import { LogWorld, layerLog } from "../../verify/support/LogWorld.ts"
 import type { TestChain } from "./Chains.ts"
 
 export const SERVICE = "alk"
@@ -170,6 +174,10 @@ export const honestReport = (chain: TestChain, filter: EventFilter): VerifyRepor
 export class PackWorld {
   readonly chain: TestChain
   readonly facts: ReadonlyArray<Placed>
+  /** Sequences that no condition finds in the store, but one on sequences. */
+  readonly hidden = new Set<number>()
+  /** What the store holds in place of these. */
+  readonly changed = new Map<number, string>()
   /** Chunks that were read from the store and, at most, how many lay there unread by the pack. */
   scans = { begun: 0, ended: 0, chunks: 0 }
 
@@ -206,12 +214,30 @@ export class PackWorld {
     }
   }
 
+  get bodies(): ReadonlyArray<string> {
+    return this.chain.bodies.map((body, at) => this.changed.get(at + 1) ?? body)
+  }
+
   get store() {
     return Layer.mock(EventStore, {
+      rows: (_, first, last) =>
+        Stream.suspend(() =>
+          Stream.make(
+            this.bodies.slice(first - 1, last).map((body, at) => ({
+              sequenceNumber: first + at,
+              version: 0,
+              body,
+              wrongColumns: []
+            }))
+          )
+        ),
       scan: ({ filter, tenantId }) => {
-        const found = this.chain.bodies.filter((body) => {
+        const { fromSequence: _from, toSequence: _to, ...content } = filter
+        const isHiding = JSON.stringify(content) !== JSON.stringify(emptyFilter)
+        const found = this.bodies.filter((body) => {
           const event = parse(body)
-          return event.tenant_id === tenantId && matches(filter, event)
+          const isHidden = isHiding && this.hidden.has(event.sequence_number)
+          return event.tenant_id === tenantId && matches(filter, event) && !isHidden
         })
         const chunks = Array.from({ length: Math.ceil(found.length / CHUNK) }, (_, at) =>
           found.slice(at * CHUNK, (at + 1) * CHUNK)
@@ -225,6 +251,27 @@ export class PackWorld {
           Stream.ensuring(Effect.sync(() => void (this.scans.ended += 1)))
         )
       }
+    })
+  }
+
+  get factStore() {
+    const between = (first: number, last: number) =>
+      this.facts.filter(({ chainSequence }) => chainSequence >= first && chainSequence <= last)
+    return Layer.mock(TraceStore, {
+      facts: (_, id) =>
+        Effect.succeed(
+          this.facts.filter(({ executionId }) => executionId === id).map(({ body }) => body)
+        ),
+      chain: ({ first, last }) => Stream.make(between(first, last).map(({ body }) => body)),
+      chainRows: (_, first, last) =>
+        Stream.make(
+          between(first, last).map(({ body, chainSequence: sequenceNumber }) => ({
+            sequenceNumber,
+            version: 0,
+            body,
+            wrongColumns: []
+          }))
+        )
     })
   }
 
@@ -301,8 +348,19 @@ export class PackWorld {
       this.facts.filter(({ chainSequence }) => chainSequence >= first && chainSequence <= last)
     const lines = (texts: ReadonlyArray<string>) =>
       texts.length === 0 ? Stream.empty : Stream.succeed(texts)
+    const log = new LogWorld()
+    if (this.chain.length > 0)
+      log.heads.set(this.chain.tenantId, this.chain.event(this.chain.length))
+    const factLog = new LogWorld()
+    const head = this.facts.at(-1)
+    if (head !== undefined) {
+      const { chainSequence: sequence_number, hash } = head
+      factLog.heads.set(this.chain.tenantId, { sequence_number, hash, created_at: GENERATED_AT })
+    }
     return Layer.mergeAll(
       this.store,
+      layerCheckedEvents.pipe(Layer.provide([this.store, layerLog(log)])),
+      layerCheckedFacts.pipe(Layer.provide([this.factStore, layerLog(factLog)])),
       this.seal(wishes),
       layerArchive,
       Layer.succeed(TraceExport, {

@@ -11,6 +11,8 @@ import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
 import { layerExportFolder } from "../../../src/adapters/exports/ExportFolderFiles.ts"
 import { type CheckpointRecord, makeCheckpoint } from "../../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../../src/domain/chain/MerkleTree.ts"
+import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
+import { emptyFilter } from "../../../src/domain/events/EventFilter.ts"
 import {
   EvidenceSeal,
   type SealedTree,
@@ -26,12 +28,14 @@ import { layerExportJobs } from "../../../src/http/exports/jobs/ExportJobs.ts"
 import { StalledAfter } from "../../../src/http/messages/Transfer.ts"
 import { layerServer } from "../../../src/http/Server.ts"
 import { LogUnavailable } from "../../../src/ports/EventLog.ts"
-import type { StoreUnavailable } from "../../../src/ports/EventStore.ts"
+import { EventStore, type StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { PdfBusy, PdfUnavailable } from "../../../src/ports/PdfRenderer.ts"
 import {
   type SystemAct,
   SystemAuditLog
 } from "../../../src/services/administration/SystemAuditLog.ts"
+import { CheckedEvents } from "../../../src/verify/CheckedEvents.ts"
+import { CheckedFacts } from "../../../src/verify/CheckedFacts.ts"
 import {
   HISTORY_FROM,
   HISTORY_TO,
@@ -170,6 +174,23 @@ const verifier = (world: World) => {
   return Layer.succeed(Verifier, { verify, verifyTenant: verify })
 }
 
+/** What the store holds is what the chain says. */
+const checkedEvents = Layer.effect(
+  CheckedEvents,
+  Effect.map(EventStore, (store): CheckedEvents["Service"] => ({
+    of: (tenantId, { first, last }, deduplicate) => {
+      const filter = { ...emptyFilter, fromSequence: first, toSequence: last }
+      return store
+        .scan({ tenantId, filter, order: "asc" }, deduplicate)
+        .pipe(
+          Stream.map((bodies) =>
+            bodies.map((body) => ({ body, event: JSON.parse(body) as AuditEvent }))
+          )
+        )
+    }
+  }))
+)
+
 const acts = (state: ExportWorld) =>
   Layer.mock(SystemAuditLog, {
     log: (act) =>
@@ -200,6 +221,7 @@ export const startExports = async (
     }))
   )
   const doubles = traceHeads.pipe(
+    Layer.provideMerge(Layer.merge(checkedEvents, Layer.mock(CheckedFacts, {}))),
     Layer.provideMerge(Layer.mergeAll(layerDoubles(world), verifier(world)))
   )
   const made = Layer.mergeAll(

@@ -20,6 +20,8 @@ import { currentTime } from "../../../src/domain/Timestamp.ts"
 import type { EventLog } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
 import { prepareItem } from "../../../src/services/ingest/Prepare.ts"
+import { layerCheckedEvents } from "../../../src/verify/CheckedEvents.ts"
+import { layerCheckedFacts } from "../../../src/verify/CheckedFacts.ts"
 import { layerSignedCheckpoints } from "../../../src/verify/SignedCheckpoints.ts"
 import { layerVerifier, Verifier, type VerifyRequest } from "../../../src/verify/Verifier.ts"
 import { commandRecord, ingestCommand } from "../../support/Events.ts"
@@ -190,7 +192,11 @@ export const allSequenced = Effect.gen(function* () {
 })
 
 /** What a running API verifies with. */
-export const layerVerification = layerVerifier.pipe(
+export const layerVerification = Layer.mergeAll(
+  layerVerifier,
+  layerCheckedEvents,
+  layerCheckedFacts
+).pipe(
   Layer.provideMerge(layerSignedCheckpoints("alk").pipe(Layer.provide(layerOwnKey))),
   Layer.provideMerge(layerChainEnds(true)),
   Layer.provideMerge(layerLogFollower)

@@ -150,11 +150,11 @@ const makeErasures =
       : store.read(
           "erasures",
           (bind) =>
-            `SELECT DISTINCT json FROM ${store.events} WHERE ${bind.tenant(tenantId)}`
+            `SELECT DISTINCT sequence_number, json FROM ${store.events} WHERE ${bind.tenant(tenantId)}`
             + ` AND action = ${bind.string(ERASURE_ACTION)}`
             + ` AND JSONExtractUInt(metadata, 'sequence_number') IN (${listOf(sequenceNumbers)})`
             + ` LIMIT ${2 * SAMPLE_ROWS_MAX}`,
-          (row) => row.string()
+          (row) => ({ sequenceNumber: row.uint64(), body: row.string() })
         )
 
 /**

@@ -6,9 +6,14 @@ import { createHash } from "node:crypto"
 import { Effect, Layer, Stream } from "effect"
 import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
 import type { EventDimension } from "../../../../src/domain/events/EventFields.ts"
-import { type EventFilter, matches } from "../../../../src/domain/events/EventFilter.ts"
+import {
+  type EventFilter,
+  emptyFilter,
+  matches
+} from "../../../../src/domain/events/EventFilter.ts"
 import { formatMicros } from "../../../../src/domain/Timestamp.ts"
 import { EventStore, type StatsQuery, StatsTooLarge } from "../../../../src/ports/EventStore.ts"
+import { CheckedEvents } from "../../../../src/verify/CheckedEvents.ts"
 
 export type EventAt = (sequence: number) => AuditEvent
 
@@ -153,7 +158,19 @@ export const syntheticStore = ({
       })
     })
   }
-  return Layer.mock(EventStore, {
+  const checked = Layer.succeed(CheckedEvents, {
+    of: (_, { first, last }) =>
+      Stream.fromIterable(
+        matching({ ...emptyFilter, fromSequence: first, toSequence: last }, "asc"),
+        {
+          chunkSize: CHUNK_ROWS
+        }
+      ).pipe(
+        Stream.map((event) => ({ event, body: bodyOf(event) })),
+        Stream.grouped(CHUNK_ROWS)
+      )
+  })
+  const store = Layer.mock(EventStore, {
     stats: (query) => Effect.suspend(() => stats(query)),
     page: ({ filter, limit, offset, order }) =>
       Effect.sync(() => {
@@ -181,4 +198,5 @@ export const syntheticStore = ({
         Stream.grouped(CHUNK_ROWS)
       )
   })
+  return Layer.mergeAll(store, checked)
 }
