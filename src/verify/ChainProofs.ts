@@ -1,7 +1,7 @@
 /**
- * That single records are in a tenant's chain of which only a part is checked: each is a leaf of the
- * newest signed tree, or, where that one does not reach so far, the links lead from it to the end
- * that the log has. A row that holds its own hashes may have been made by anyone.
+ * That single records are in a tenant's chain of which only a part is checked: each is a leaf of
+ * the newest signed tree, or, where that one does not reach so far, the links lead from it to the
+ * end that the log has. A row that holds its own hashes may have been made by anyone.
  */
 import { Effect, Stream } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
@@ -38,7 +38,7 @@ type Rows = (
   last: number
 ) => Stream.Stream<ReadonlyArray<StoredRow>, StoreUnavailable>
 
-/** Those that are leaves of a signed tree; `anew`: of the leaves, not of the subtrees that are kept. */
+/** Those that are leaves of a signed tree; `anew`: of what is stored, not of what is kept of it. */
 const inTree = Effect.fnUntraced(function* (
   checkpoints: SignedCheckpoints["Service"],
   tree: string,

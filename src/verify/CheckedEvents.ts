@@ -1,5 +1,5 @@
 /**
- * Events for whoever selects among them: each recomputed as it is read, linked to the one before it,
+ * Events for whoever selects among them: each recomputed as it is read, linked to the one before,
  * and the last one in the chain. What a verification has found before says nothing of the rows that
  * are read after it, and which rows a condition of the store selects is covered by no hash.
  */

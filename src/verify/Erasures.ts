@@ -1,7 +1,7 @@
 /**
  * Which events may be without their details: those that a chained erasure event names by sequence
- * and content. An erasure event counts only if it recomputes itself and is in the chain: in the part
- * that is checked, where its place is checked like that of any other event, or proven to be in it.
+ * and content. An erasure event counts only if it recomputes itself and is in the chain: in the
+ * part that is checked, where its place is checked as that of any event, or proven to be in it.
  */
 import { Effect } from "effect"
 import type { AuditEvent } from "../domain/events/AuditEvent.ts"

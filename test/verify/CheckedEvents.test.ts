@@ -4,23 +4,15 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Stream } from "effect"
-import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
 import { matches } from "../../src/domain/events/EventFilter.ts"
-import {
-  eraseFact,
-  type FactCore,
-  factDetailsHash,
-  type PreparedDetails,
-  parseFact,
-  storeFact,
-  type TraceFact
-} from "../../src/domain/traces/TraceFact.ts"
+import { eraseFact, parseFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
 import { CheckedEvents, layerCheckedEvents } from "../../src/verify/CheckedEvents.ts"
 import { SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"
 import { layerVerifier } from "../../src/verify/Verifier.ts"
-import { Chain, createdAt, erasedForm } from "./support/Chains.ts"
+import { FactChain } from "../adapters/clickhouse/support/StoredFacts.ts"
+import { Chain, erasedForm } from "./support/Chains.ts"
 import { CheckpointWorld } from "./support/CheckpointWorld.ts"
 import { LogWorld, layerLog } from "./support/LogWorld.ts"
 import { found, verify } from "./support/StoredChains.ts"
@@ -181,40 +173,6 @@ for (const [signing, checkpoints] of signings) {
   })
 }
 
-/** A growing chain of facts about executions. */
-const factChain = () => {
-  const facts: Array<string> = []
-  const add = (fact: FactCore, details?: PreparedDetails): string => {
-    const { body } = storeFact(fact, details, {
-      tenantId: TENANT,
-      chainSequence: facts.length + 1,
-      createdAt: createdAt(facts.length),
-      prevHash: facts.length === 0 ? GENESIS_HASH : parseFact(facts.at(-1)!)!.hash
-    })
-    facts.push(body)
-    return body
-  }
-  const start = (execution_id: string) => {
-    const [text, salt] = ['{"metadata":{"who":"alice"}}', "0".repeat(32)]
-    const type = "execution.started"
-    const started = { started_at: createdAt(0), started_at_given: false, source: "api" } as const
-    return add(
-      { type, execution_id, fact_number: 1, agent_id: "a", root_span_id: "r", ...started },
-      { text, salt, hash: factDetailsHash(salt, text) }
-    )
-  }
-  const end = (execution_id: string) => {
-    const type = "execution.ended"
-    const ended = { status: "COMPLETED", ended_at: createdAt(1) } as const
-    return add({ type, execution_id, fact_number: 2, ...ended })
-  }
-  const erase = (execution_id: string, reason = "asked for") => {
-    const type = "execution.erased"
-    return add({ type, execution_id, fact_number: 3, reason, erased_by: "k" })
-  }
-  return { facts, start, end, erase }
-}
-
 const layerOfFacts = (
   rows: ReadonlyArray<string>,
   head: TraceFact,
@@ -256,16 +214,17 @@ const layerOfFacts = (
 }
 
 describe("the verification of a range of facts", () => {
-  const made = factChain()
-  const first = made.start("one")
+  const made = new FactChain(TENANT)
+  made.start("one")
   made.end("one")
   made.start("two")
   const erasure = made.erase("one")
   made.end("two")
-  const head = parseFact(made.facts.at(-1)!)!
-  const { created_at } = parseFact(erasure)!
+  const bodies = made.all.map(({ body }) => body)
+  const head = parseFact(bodies.at(-1)!)!
+  const { created_at } = parseFact(erasure.body)!
   const signed = new CheckpointWorld()
-  signed.sign({ bodies: made.facts } as Chain, 4)
+  signed.sign({ bodies } as unknown as Chain, 4)
   const request = { tenantId: TENANT, chain: "traces" as const, fromSequence: 1, toSequence: 2 }
 
   for (const [name, checkpoints] of [
@@ -273,7 +232,7 @@ describe("the verification of a range of facts", () => {
     ["with one of it", signed]
   ] as const) {
     it.effect(`believes an erasure behind it that is in the chain, ${name}`, () => {
-      const rows = made.facts.with(0, eraseFact(parseFact(first)!, created_at))
+      const rows = bodies.with(0, eraseFact(parseFact(bodies[0]!)!, created_at))
       return Effect.gen(function* () {
         const report = yield* verify(request)
         assert.deepStrictEqual([report.status, report.erased_events], ["valid", 1])
@@ -281,11 +240,11 @@ describe("the verification of a range of facts", () => {
     })
 
     it.effect(`does not believe one that only holds its own hashes, ${name}`, () => {
-      const other = factChain()
+      const other = new FactChain(TENANT)
       for (const id of ["one", "two", "three"]) other.start(id)
-      const forged = other.erase("one", "made up")
-      const stripped = eraseFact(parseFact(first)!, parseFact(forged)!.created_at)
-      const rows = made.facts.with(0, stripped).with(3, forged)
+      const { body: forged } = other.erase("one")
+      const stripped = eraseFact(parseFact(bodies[0]!)!, parseFact(forged)!.created_at)
+      const rows = bodies.with(0, stripped).with(3, forged)
       return Effect.gen(function* () {
         assert.deepStrictEqual(found(yield* verify(request)), [[1, "content_mismatch"]])
       }).pipe(Effect.provide(layerOfFacts(rows, head, checkpoints.service)))
