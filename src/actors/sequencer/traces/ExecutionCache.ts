@@ -120,7 +120,12 @@ export class ExecutionCache {
         // Treated as if the store had not answered: what it says can't be continued.
         const executions = wrong.map(({ executionId, tenantId }) => `${tenantId}/${executionId}`)
         return Effect.as(
-          Effect.logError("AN EXECUTION IS NOT STORED AS IT WAS WRITTEN", { executions }),
+          Effect.logError(
+            "AN EXECUTION IS NOT STORED AS IT WAS WRITTEN: alk rebuild-view mends it",
+            {
+              executions
+            }
+          ),
           missing
         )
       })
