@@ -6,9 +6,10 @@ import { createHash } from "node:crypto"
 import { Effect, Layer, Stream } from "effect"
 import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
 import type { EventDimension } from "../../../../src/domain/events/EventFields.ts"
-import { type EventFilter, matches } from "../../../../src/domain/events/EventFilter.ts"
+import type { EventFilter } from "../../../../src/domain/events/EventFilter.ts"
 import { formatMicros } from "../../../../src/domain/Timestamp.ts"
 import { EventStore, type StatsQuery, StatsTooLarge } from "../../../../src/ports/EventStore.ts"
+import { matches } from "../../../support/Matches.ts"
 
 export type EventAt = (sequence: number) => AuditEvent
 
