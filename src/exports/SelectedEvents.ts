@@ -1,9 +1,12 @@
 /** The events of an export: those of the verified part of the chain that its filter selects. */
 import { Effect, Stream } from "effect"
-import { conditionsOf, type EventFilter, matches } from "../domain/events/EventFilter.ts"
+import { conditionsOf, type EventFilter, matcherOf } from "../domain/events/EventFilter.ts"
+import { FilteredEvent } from "../domain/events/FilteredEvent.ts"
+import { inSlices } from "../domain/InSlices.ts"
+import type { Sliced } from "../domain/Slices.ts"
 import type { SequenceRange } from "../ports/ChainRecompute.ts"
 import { EventStore } from "../ports/EventStore.ts"
-import { CheckedEvents } from "../verify/CheckedEvents.ts"
+import { type CheckedEvent, CheckedEvents } from "../verify/CheckedEvents.ts"
 import type { VerifyReport } from "../verify/VerifyReport.ts"
 
 /** From the first to the last event that was verified. */
@@ -26,6 +29,19 @@ export interface Selection {
   readonly deduplicate: boolean
 }
 
+/** The stored JSON of those that the filter selects, one event a step. */
+const selectionBy = (filter: EventFilter) => {
+  const isSelected = matcherOf(filter)
+  return function* (events: ReadonlyArray<CheckedEvent>): Sliced<ReadonlyArray<string>> {
+    const bodies: Array<string> = []
+    for (const { body, event } of events) {
+      if (isSelected(new FilteredEvent(event))) bodies.push(body)
+      yield
+    }
+    return bodies
+  }
+}
+
 /**
  * Their stored JSON, ascending. Events that are left out leave no trace in an export: so where it
  * depends on what they say, and the chain was found to hold, all of them are gone through here, and
@@ -40,12 +56,9 @@ export const selectedEvents = ({ deduplicate, filter, tenantId, verification }: 
       if (range === undefined || verification.status !== "valid" || !isByContent(filter)) {
         return store.scan({ tenantId, filter, order: "asc" }, deduplicate)
       }
+      const select = selectionBy(filter)
       return checked
         .of(tenantId, range, deduplicate)
-        .pipe(
-          Stream.map((events) =>
-            events.filter(({ event }) => matches(filter, event)).map(({ body }) => body)
-          )
-        )
+        .pipe(Stream.mapEffect((events) => inSlices(() => select(events))))
     })
   )

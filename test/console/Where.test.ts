@@ -8,10 +8,13 @@ import {
   withCondition,
   wordBefore
 } from "../../src/console/state/Where.ts"
-import { isWhere } from "../../src/domain/events/where/Where.ts"
 import { TestChain } from "../exports/support/Chains.ts"
+import { matches } from "../support/Matches.ts"
 
 const chain = new TestChain("acme", 1)
+
+const isWhere = (where: string, event: Parameters<typeof matches>[1]): boolean =>
+  matches({ metadata: [], where }, event)
 
 const eventWith = (action: string, actor: string, outcome = "success") => {
   const event = chain.event(1)

@@ -1,7 +1,9 @@
 /**
  * Verification and the chain over HTTP: what is asked of the verifier, and what is shown.
  */
+import { Deferred, Effect } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { ADMIN_TOKEN, OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { item, items } from "./support/Events.ts"
 import { TestApi } from "./support/TestApi.ts"
@@ -100,5 +102,37 @@ describe("verification and the chain", () => {
     assert.deepStrictEqual(await linesOf("?from_sequence=7"), [])
     const { headers } = await get("/v1/chain/links")
     assert.strictEqual(headers["content-type"], "application/x-ndjson")
+  })
+
+  it("runs four of a tenant at a time, of events, traces and what was kept, and no more", async () => {
+    const asked = api.world.verified.length
+    const held = Deferred.makeUnsafe<void>()
+    api.world.verifyHeld = held
+    const running = ["", "?chain=traces", "", ""].map((query) => get(`/v1/verify${query}`))
+    await eventuallyAsync(
+      "they are under way",
+      () => api.world.verified,
+      ({ length }) => length === asked + running.length
+    )
+    api.world.verifyHeld = undefined
+    const lines = { accept: "application/x-ndjson" }
+    const json = { events: api.world.bodies.slice(0, 1).map((body) => JSON.parse(body)) }
+    const refused = [
+      await get("/v1/verify"),
+      await api.call("/v1/verify", { key: READ_KEY, headers: lines }),
+      await api.call("/v1/verify", { key: READ_KEY, json }),
+      await get("/api/v1/executions/any/verify")
+    ]
+    assert.deepStrictEqual(
+      refused.map(({ status }) => status),
+      [429, 429, 429, 429]
+    )
+    assert.strictEqual((await get("/v1/verify", OTHER_KEY)).status, 200)
+    Deferred.doneUnsafe(held, Effect.void)
+    for (const answer of await Promise.all(running)) assert.strictEqual(answer.status, 200)
+    assert.strictEqual((await get("/v1/verify")).status, 200)
+    for (let n = 0; n < 5; n++) {
+      assert.strictEqual((await get("/api/v1/executions/any/verify")).status, 404)
+    }
   })
 })

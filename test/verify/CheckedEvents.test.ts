@@ -4,7 +4,6 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Stream } from "effect"
-import { matches } from "../../src/domain/events/EventFilter.ts"
 import { eraseFact, parseFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
@@ -12,6 +11,7 @@ import { CheckedEvents, layerCheckedEvents } from "../../src/verify/CheckedEvent
 import { SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"
 import { layerVerifier } from "../../src/verify/Verifier.ts"
 import { FactChain } from "../adapters/clickhouse/support/StoredFacts.ts"
+import { matches } from "../support/Matches.ts"
 import { Chain, erasedForm } from "./support/Chains.ts"
 import { CheckpointWorld } from "./support/CheckpointWorld.ts"
 import { LogWorld, layerLog } from "./support/LogWorld.ts"

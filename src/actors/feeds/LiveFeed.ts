@@ -6,8 +6,10 @@
 import { Context, Effect, Layer, RcMap, Schema, type Scope, Stream } from "effect"
 import { linkOf } from "../../domain/chain/ChainLink.ts"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
-import { type EventFilter, matches } from "../../domain/events/EventFilter.ts"
+import { type EventFilter, matcherOf } from "../../domain/events/EventFilter.ts"
+import { FilteredEvent } from "../../domain/events/FilteredEvent.ts"
 import { parseJson } from "../../domain/json/Json.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { EventLog, type LogRecord, type LogUnavailable } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
 import { catchingUpToHeads, shownWithin } from "../follower/CaughtUp.ts"
@@ -70,22 +72,49 @@ const encoder = new TextEncoder()
 const toMessage = (sequenceNumber: number, body: string): Uint8Array =>
   encoder.encode(`event: audit.event\nid: ${sequenceNumber}\ndata: ${body}\n\n`)
 
-interface LiveEvent extends LiveMessage {
-  readonly parsed: () => AuditEvent
+/** One event of the log, as those who filter look at it. */
+class LiveEvent implements LiveMessage {
+  readonly sequenceNumber: number
+  readonly message: Uint8Array
+  readonly #body: string
+  #filtered: FilteredEvent | undefined
+
+  constructor(sequenceNumber: number, body: string) {
+    this.sequenceNumber = sequenceNumber
+    this.message = toMessage(sequenceNumber, body)
+    this.#body = body
+  }
+
+  /** Hot path, unchecked: its link is that of a stored event. */
+  get filtered(): FilteredEvent {
+    return (this.#filtered ??= new FilteredEvent(parseJson(this.#body) as AuditEvent))
+  }
+
+  /** It may wait for long until another one looks at it. */
+  forget(): void {
+    this.#filtered = undefined
+  }
 }
 
-/** Undefined if the filter matches everything. */
+/** Asked once per event, however many want the same; undefined if the filter matches everything. */
 const wantedBy = (filter: EventFilter): ((event: LiveEvent) => boolean) | undefined => {
   const { metadata, ...rest } = filter
   const selective = metadata.length > 0 || Object.keys(rest).length > 0
   if (!selective) return undefined
-  return (event) => {
+  const isMeant = matcherOf(filter)
+  const known = new WeakMap<LiveEvent, boolean>()
+  const ask = (event: LiveEvent): boolean => {
     try {
-      return matches(filter, event.parsed())
+      return isMeant(event.filtered)
     } catch {
       // No event that the sequencer has written: the projection reports it.
       return false
     }
+  }
+  return (event) => {
+    const answer = known.get(event) ?? ask(event)
+    known.set(event, answer)
+    return answer
   }
 }
 
@@ -95,22 +124,32 @@ const BLOCK_BYTES = 65_536
 /** The subscribers of one tenant, and the events that go to them next. */
 class TenantFeed {
   readonly subscribers = new Set<Subscriber<LiveEvent>>()
+  readonly #blocks: Array<LiveBlock<LiveEvent>> = []
   #next: Array<LiveEvent> = []
   #nextBytes = 0
 
   take(event: LiveEvent): void {
-    if (this.#nextBytes + event.message.length > BLOCK_BYTES) this.flush()
+    if (this.#nextBytes + event.message.length > BLOCK_BYTES) this.#cut()
     this.#next.push(event)
     this.#nextBytes += event.message.length
   }
 
-  flush(): void {
+  /** Block by block to all of them, those who join meanwhile too: they know where they begin. */
+  *flush(): Sliced<void> {
+    this.#cut()
+    for (const block of this.#blocks.splice(0)) {
+      for (const subscriber of this.subscribers) yield* subscriber.deliver(block)
+      for (const event of block.events) event.forget()
+      yield
+    }
+  }
+
+  #cut(): void {
     const [first, ...others] = this.#next
     if (first === undefined) return
     this.#next = []
     this.#nextBytes = 0
-    const block = new LiveBlock<LiveEvent>([first, ...others])
-    for (const subscriber of this.subscribers) subscriber.deliver(block)
+    this.#blocks.push(new LiveBlock<LiveEvent>([first, ...others]))
   }
 }
 
@@ -141,18 +180,11 @@ class Feed {
     if (tenant === undefined || record.value === null) return
     const link = linkOf(record.value)
     if (link === undefined) return
-    const body = record.value.toString()
-    let parsed: AuditEvent | undefined
-    tenant.take({
-      sequenceNumber: link.sequenceNumber,
-      message: toMessage(link.sequenceNumber, body),
-      // Hot path, unchecked: its link is that of a stored event.
-      parsed: () => (parsed ??= parseJson(body) as AuditEvent)
-    })
+    tenant.take(new LiveEvent(link.sequenceNumber, record.value.toString()))
   }
 
-  flush(): void {
-    for (const tenant of this.#tenants.values()) tenant.flush()
+  *flush(): Sliced<void> {
+    for (const tenant of this.#tenants.values()) yield* tenant.flush()
   }
 }
 
@@ -194,6 +226,9 @@ const makeLiveFeed = Effect.fnUntraced(function* (streamsMax: number, limits: Re
     lookup: (partition: number) => openFeed(heads, "events", partition, new Feed()),
     idleTimeToLive: IDLE_TIME
   })
+  const wanted = yield* RcMap.make({
+    lookup: (filter: string) => Effect.sync(() => wantedBy(JSON.parse(filter)))
+  })
   const readers = new Readers(limits)
   const sources = { log, readers, heads, keys: yield* Keys }
   const opened = new Map<string, number>()
@@ -221,7 +256,7 @@ const makeLiveFeed = Effect.fnUntraced(function* (streamsMax: number, limits: Re
     return yield* openStream<LiveEvent, LogUnavailable>(sources, subscription, {
       chain: "events",
       stream: "events",
-      wanted: wantedBy(filter),
+      wanted: yield* RcMap.get(wanted, JSON.stringify(filter)),
       feed: open,
       join: (subscriber) => open.feed.join(tenantId, subscriber),
       leave: (subscriber) => open.feed.leave(tenantId, subscriber),

@@ -5,6 +5,8 @@
 import { Effect, Option, Schedule, Schema, Stream } from "effect"
 import type { Chain, ChainKey } from "../../domain/chain/Chains.ts"
 import { defined } from "../../domain/Defined.ts"
+import { inSlices } from "../../domain/InSlices.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { EventLog, type LogReader, type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
 import { type Heads, headOf } from "../follower/Heads.ts"
 import type { Keys, Principal } from "../follower/Keys.ts"
@@ -41,9 +43,10 @@ export const RETRY_LINE = new TextEncoder().encode(`retry: ${RETRY_MS}\n`)
 
 /** The subscribers of one partition. */
 interface Feed {
+  /** Take a record, of which a subscriber that joins from now on need not hear. */
   deliver(record: LogRecord): void
-  /** All records of one fetch are delivered. */
-  flush(): void
+  /** Hand on all that was taken. */
+  flush(): Sliced<void>
   keepAlive(): void
 }
 
@@ -93,11 +96,14 @@ const readForEver = (
     feed.deliver(record)
     open.position = offset
   }
-  const deliver = (records: ReadonlyArray<LogRecord>) => {
-    const malformed = takeEach(place, records, take)
-    feed.flush()
-    return reportMalformed(malformed)
-  }
+  const deliver = (records: ReadonlyArray<LogRecord>) =>
+    Effect.suspend(() => {
+      const malformed = takeEach(place, records, take)
+      return Effect.andThen(
+        inSlices(() => feed.flush()),
+        reportMalformed(malformed)
+      )
+    })
   return Effect.suspend(() => reader.fetch([{ ...place, offset }], limits)).pipe(
     Effect.flatMap(([fetched]) =>
       fetched === undefined
@@ -239,10 +245,9 @@ export const openStream = Effect.fnUntraced(function* <E extends LiveMessage, Fa
   )
   const missed =
     after === undefined || after >= head ? Stream.empty : keptAlive(yield* replay(after, head))
-  const live = Stream.suspend(() => {
-    subscriber.begin(head)
-    return subscriber.messages()
-  })
+  const live = Stream.unwrap(
+    Effect.as(Effect.forkScoped(inSlices(() => subscriber.begin(head))), subscriber.messages())
+  )
   return Stream.make(RETRY_LINE).pipe(
     Stream.concat(missed),
     Stream.concat(live),

@@ -5,6 +5,7 @@
  */
 import { type Cause, Effect, Metric, Queue, type Scope, Stream } from "effect"
 import { counterOf } from "../../domain/metrics/Metrics.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 
 /** When a reader is closed. */
 export interface ReaderLimits {
@@ -173,7 +174,8 @@ export class Subscriber<E extends LiveMessage> {
   #marks: Array<Mark> = []
   /** Deliver only what is after this sequence; undefined until the start point is fixed. */
   #start: number | undefined
-  #early: Array<LiveBlock<E>> = []
+  /** What has come before all that came before it was delivered; undefined from then on. */
+  #early: Array<LiveBlock<E>> | undefined = []
   /** Newest event that the filter has passed over, and how many since the last id. */
   #skipped: number | undefined
   #skippedCount = 0
@@ -197,34 +199,23 @@ export class Subscriber<E extends LiveMessage> {
     return this.#offered - this.#taken
   }
 
-  deliver(block: LiveBlock<E>): void {
+  /** Offer what is wanted of a block. */
+  *deliver(block: LiveBlock<E>): Sliced<void> {
     if (!this.#isOpen) return
-    if (this.#start === undefined) {
-      this.#early.push(block)
-      this.#hold(block.whole)
-      return
-    }
-    const start = this.#start
-    if (this.#wanted === undefined && block.events[0].sequenceNumber > start) {
-      return this.#offer(block.whole)
-    }
-    const chosen: Array<E> = []
-    for (const event of block.events) {
-      if (event.sequenceNumber <= start) continue
-      if (this.#wanted === undefined || this.#wanted(event)) chosen.push(event)
-      this.#passed(event, chosen.at(-1) === event)
-    }
-    if (chosen.length > 0) this.#offer(joined(chosen))
+    if (this.#early === undefined) return yield* this.#choose(block)
+    this.#early.push(block)
+    this.#hold(block.whole)
   }
 
-  /** From now on deliver, beginning with what has arrived while the start point was fixed. */
-  begin(start: number): void {
+  /** From now on deliver, beginning with what has arrived, and arrives until that is done. */
+  *begin(start: number): Sliced<void> {
     this.#start = start
-    const early = this.#early
-    this.#early = []
-    // It is counted again as far as it is delivered, and is not late yet.
-    for (const { whole } of early) this.#release(whole)
-    for (const block of early) this.deliver(block)
+    for (let block = this.#early?.shift(); block !== undefined; block = this.#early?.shift()) {
+      // It is counted again as far as it is delivered.
+      this.#release(block.whole)
+      yield* this.#choose(block)
+    }
+    this.#early = undefined
   }
 
   keepAlive(): void {
@@ -269,9 +260,31 @@ export class Subscriber<E extends LiveMessage> {
     Queue.endUnsafe(this.#queue)
   }
 
-  #passed(event: E, isChosen: boolean): void {
-    this.#skipped = isChosen ? undefined : event.sequenceNumber
-    this.#skippedCount = isChosen ? 0 : this.#skippedCount + 1
+  /** It looks at one event in a step. */
+  *#choose(block: LiveBlock<E>): Sliced<void> {
+    const { events } = block
+    const start = this.#start ?? 0
+    const isNew = events[0].sequenceNumber > start
+    if (this.#wanted === undefined && isNew) return this.#offer(block.whole)
+    const chosen: Array<E> = []
+    let skipped: Array<E> = []
+    for (const event of events) {
+      if (event.sequenceNumber <= start) continue
+      if (this.#wanted === undefined || this.#wanted(event)) {
+        chosen.push(event)
+        skipped = []
+      } else skipped.push(event)
+      yield
+      if (!this.#isOpen) return
+    }
+    // A mark that goes out during the steps is of no event behind those that are still to go out.
+    if (chosen.length > 0) {
+      this.#skipped = undefined
+      this.#skippedCount = 0
+      this.#offer(chosen.length === events.length ? block.whole : joined(chosen))
+    }
+    this.#skipped = skipped.at(-1)?.sequenceNumber ?? this.#skipped
+    this.#skippedCount += skipped.length
   }
 
   #release(waiting: Waiting): void {
@@ -299,7 +312,7 @@ export class Subscriber<E extends LiveMessage> {
     this.#readers.hold(waiting)
     if (!this.#isOpen) return
     const [oldest] = this.#marks
-    const isLate = oldest !== undefined && now - oldest.at > lateMs && this.#start !== undefined
+    const isLate = oldest !== undefined && now - oldest.at > lateMs && this.#early === undefined
     if (this.bytes > bytesMax) this.close("behind")
     else if (this.bytes > lateBytes && isLate) this.close("late")
   }

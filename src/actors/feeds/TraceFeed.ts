@@ -5,6 +5,7 @@
  */
 import { Context, Effect, Layer, RcMap, Schema, type Scope, Stream } from "effect"
 import { parseJson } from "../../domain/json/Json.ts"
+import { finish, type Sliced } from "../../domain/Slices.ts"
 import { shownSpan } from "../../domain/traces/SpanSummary.ts"
 import { eraseFact, parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
 import { foldFacts, type TraceChange, TraceView } from "../../domain/traces/TraceView.ts"
@@ -210,7 +211,7 @@ class ExecutionChannel {
     if (this.isBroken || fact.fact_number <= folded) return
     if (fact.fact_number > folded + 1) return this.#break()
     const block = new LiveBlock([this.#replay.take(fact, bytes)])
-    for (const subscriber of this.subscribers) subscriber.deliver(block)
+    for (const subscriber of this.subscribers) finish(subscriber.deliver(block))
     if (this.#replay.isTooLarge) this.#break()
   }
 
@@ -272,7 +273,7 @@ class PartitionFeed {
     if (fact !== undefined) channel?.offer(fact, value.length)
   }
 
-  flush(): void {
+  *flush(): Sliced<void> {
     // Each change has gone out when it was delivered.
   }
 }

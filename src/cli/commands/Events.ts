@@ -1,5 +1,6 @@
 /** `alk events` and `alk get`: stored events, and what was recomputed of one. */
-import type { AuditEvent, EventListResponse } from "../../client/gen/Api.d.ts"
+import type { EventQuery } from "../../client/events/EventPages.ts"
+import type { AuditEvent } from "../../client/gen/Api.d.ts"
 import { verifyEvent } from "../../client/verify/VerifyEvent.ts"
 import type { Choice } from "../Contexts.ts"
 import { CommandFailure, EXIT } from "../Failure.ts"
@@ -34,15 +35,18 @@ export const EVENT_COLUMNS: ReadonlyArray<Column<AuditEvent>> = [
 ]
 
 /** The first events that match, and how many there are. */
-const firstPage = async (options: EventsOptions): Promise<EventListResponse> => {
+const firstEvents = async (options: EventsOptions) => {
   const client = await connect(options)
-  return client.request("GET /v1/events", {
-    query: {
-      ...queryOf(options),
-      order: options.oldestFirst === true ? "asc" : "desc",
-      page_size: options.limit
-    }
+  const order: EventQuery["order"] = options.oldestFirst === true ? "asc" : "desc"
+  const query = { ...queryOf(options), order }
+  const page = await client.request("GET /v1/events", {
+    query: { ...query, page_size: options.limit }
   })
+  // A page has less of large events.
+  if (page.page_size === options.limit) return page
+  const events: Array<AuditEvent> = []
+  for await (const event of limited(client.events(query), options.limit)) events.push(event)
+  return { events, total: page.total }
 }
 
 /** As they come, page after page. */
@@ -61,7 +65,7 @@ const writeMany = async (options: EventsOptions): Promise<void> => {
 export const listEvents = async (options: EventsOptions): Promise<void> => {
   if (options.limit === 0 || options.limit > PAGE_MAX) return writeMany(options)
   await withOutput(options, async (output) => {
-    const { events, total } = await firstPage(options)
+    const { events, total } = await firstEvents(options)
     await output.list(EVENT_COLUMNS, events)
     if (output.isHuman && total > events.length) {
       output.note(`${count(events.length)} of ${count(total)} events; --limit 0 lists all`)

@@ -38,7 +38,7 @@ export async function* events(
     })
     yield* page.events
     const last = page.events.at(-1)
-    if (last === undefined || page.events.length < PAGE_SIZE) return
+    if (last === undefined || page.events.length < page.page_size) return
     place = { [cursor]: last.sequence_number }
   }
 }

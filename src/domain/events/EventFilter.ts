@@ -1,14 +1,12 @@
 /**
  * What the event list, the statistics, the exports and the live stream can be narrowed by. The
- * store turns a filter into SQL, the live feed calls `matches`; both must choose the same events.
+ * store turns a filter into SQL, the live feed asks `matcherOf`; both must choose the same events.
  */
-import type { JsonObject } from "../json/Json.ts"
-import type { AuditEvent } from "./AuditEvent.ts"
 import { listedValue, parameterName, singleValue } from "./ConditionText.ts"
 import { type ExactConditions, filterFields, memberAt } from "./EventFields.ts"
-import { elementsOf, isScalarEqual, valueIn } from "./MetadataPath.ts"
-import { matchesSearch } from "./SearchText.ts"
-import { isWhere } from "./where/Where.ts"
+import { allOf, askedPath, type Predicate } from "./FilteredEvent.ts"
+import { meaningOf } from "./where/Matches.ts"
+import { expressionOf } from "./where/Where.ts"
 
 export interface MetadataCondition {
   /** Path below `metadata`, dots walk nested objects; a key that holds the dots is tried first. */
@@ -56,33 +54,39 @@ export const conditionsOf = (filter: EventFilter): ReadonlyArray<NamedCondition>
   ]
 }
 
-const matchesMetadata = (metadata: JsonObject, { path, value }: MetadataCondition): boolean => {
-  const found = valueIn(metadata, path)
-  return found !== undefined && elementsOf(found).some((element) => isScalarEqual(element, value))
+const ofMetadata = ({ path, value }: MetadataCondition): Predicate => {
+  const asked = askedPath(path)
+  return (of) => of.elementsAt(asked)?.texts.has(value) === true
 }
 
-const matchesFields = (filter: EventFilter, event: AuditEvent): boolean => {
-  for (const {
-    filter: { key },
-    path
-  } of filterFields) {
-    const wanted = filter[key]
-    if (wanted !== undefined && wanted !== memberAt(event, path)) return false
+const ofFields =
+  (filter: EventFilter): Predicate =>
+  ({ event }) => {
+    for (const {
+      filter: { key },
+      path
+    } of filterFields) {
+      const wanted = filter[key]
+      if (wanted !== undefined && wanted !== memberAt(event, path)) return false
+    }
+    return filter.actionPrefix === undefined || event.action.startsWith(filter.actionPrefix)
   }
-  return filter.actionPrefix === undefined || event.action.startsWith(filter.actionPrefix)
-}
 
 /** Canonical times sort as texts. */
-const matchesBounds = (filter: EventFilter, event: AuditEvent): boolean =>
-  (filter.from === undefined || event.timestamp >= filter.from)
-  && (filter.to === undefined || event.timestamp <= filter.to)
-  && (filter.fromSequence === undefined || event.sequence_number >= filter.fromSequence)
-  && (filter.toSequence === undefined || event.sequence_number <= filter.toSequence)
+const withinBounds =
+  (filter: EventFilter): Predicate =>
+  ({ event }) =>
+    (filter.from === undefined || event.timestamp >= filter.from)
+    && (filter.to === undefined || event.timestamp <= filter.to)
+    && (filter.fromSequence === undefined || event.sequence_number >= filter.fromSequence)
+    && (filter.toSequence === undefined || event.sequence_number <= filter.toSequence)
 
-/** True if the stored event satisfies every condition of the filter. */
-export const matches = (filter: EventFilter, event: AuditEvent): boolean =>
-  matchesFields(filter, event)
-  && matchesBounds(filter, event)
-  && filter.metadata.every((condition) => matchesMetadata(event.metadata ?? {}, condition))
-  && (filter.q === undefined || matchesSearch(filter.q, event))
-  && (filter.where === undefined || isWhere(filter.where, event))
+/** Whether a stored event satisfies every condition of the filter. */
+export const matcherOf = (filter: EventFilter): Predicate =>
+  allOf([
+    ofFields(filter),
+    withinBounds(filter),
+    ...filter.metadata.map(ofMetadata),
+    ...(filter.q === undefined ? [] : [meaningOf({ search: filter.q })]),
+    ...(filter.where === undefined ? [] : [meaningOf(expressionOf(filter.where))])
+  ])

@@ -43,21 +43,46 @@ const valueAt = (metadata: JsonObject, keys: ReadonlyArray<string>): JsonValue |
   return value
 }
 
-/** The value that a path means; undefined if there is none. */
-export const valueIn = (metadata: JsonObject, path: string): JsonValue | undefined => {
-  for (const keys of metadataPathCandidates(path)) {
-    const found = valueAt(metadata, keys)
-    if (found !== undefined) return found
+/** Finds the value that a path means; undefined if there is none. */
+export const valueFinder = (path: string): ((metadata: JsonObject) => JsonValue | undefined) => {
+  const candidates = metadataPathCandidates(path)
+  return (metadata) => {
+    for (const keys of candidates) {
+      const found = valueAt(metadata, keys)
+      if (found !== undefined) return found
+    }
+    return undefined
   }
-  return undefined
 }
 
-/** A value that is no list, or the elements of a list and of the lists in it. */
-export const elementsOf = (value: JsonValue): ReadonlyArray<JsonValue> =>
-  Array.isArray(value) ? value.flatMap((element: JsonValue) => elementsOf(element)) : [value]
+/** What can be asked of a value, or of the elements of a list and of the lists in it. */
+export interface Elements {
+  /** Strings as they are, numbers, booleans and null as their JSON text. */
+  readonly texts: ReadonlySet<string>
+  readonly strings: ReadonlyArray<string>
+  readonly numbers: ReadonlyArray<number>
+}
 
-/** Strings are compared as they are, numbers, booleans and null by their JSON text. */
-export const isScalarEqual = (value: JsonValue, text: string): boolean =>
-  typeof value === "string"
-    ? value === text
-    : (typeof value !== "object" || value === null) && canonicalize(value) === text
+const collect = (
+  value: JsonValue,
+  into: {
+    readonly texts: Set<string>
+    readonly strings: Array<string>
+    readonly numbers: Array<number>
+  }
+): void => {
+  if (Array.isArray(value)) {
+    for (const element of value) collect(element, into)
+    return
+  }
+  if (isObject(value)) return
+  into.texts.add(typeof value === "string" ? value : canonicalize(value))
+  if (typeof value === "string") into.strings.push(value)
+  if (typeof value === "number") into.numbers.push(value)
+}
+
+export const elementsOf = (value: JsonValue): Elements => {
+  const elements = { texts: new Set<string>(), strings: [], numbers: [] }
+  collect(value, elements)
+  return elements
+}

@@ -29,6 +29,9 @@ export const searchText = ({ action, actor, metadata, resource }: AuditEvent): s
   return withoutCase(texts.join(SEPARATOR))
 }
 
-/** True if one of the texts holds `q`, whatever the case. */
-export const matchesSearch = (q: string, event: AuditEvent): boolean =>
-  !q.includes(SEPARATOR) && searchText(event).includes(withoutCase(q))
+/** Whether one of the texts of `searchText` holds `q`, whatever the case. */
+export const searchFor = (q: string): ((searched: string) => boolean) => {
+  if (q.includes(SEPARATOR)) return () => false
+  const wanted = withoutCase(q)
+  return (searched) => searched.includes(wanted)
+}

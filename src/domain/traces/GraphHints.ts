@@ -2,7 +2,7 @@
  * What the metadata of a span says about its place in the run beside its parent: ids of tool calls,
  * the step and node of LangGraph, the node of a graph. Metadata holds the attributes of
  * OpenTelemetry in `attributes`; other clients may use the names in the metadata itself. What can't
- * be read is passed over.
+ * be read, or is too long to be, is passed over.
  *
  * Sources: OpenTelemetry semantic conventions for generative AI (`gen_ai.*.messages`,
  * `gen_ai.tool.call.id`), OpenInference (`llm.*_messages`, `tool_call.id`, `graph.node.*`, and
@@ -92,21 +92,43 @@ export interface GraphHints {
 
 type Place = Readonly<Record<string, unknown>>
 
-const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
+/** Characters of an id or a name at most. */
+const TEXT_LENGTH_MAX = 1_024
+/** Ids of calls asked for, of those answered, and triggers, that a span has at most. */
+export const HINT_IDS_MAX = 10_000
+/**
+ * Characters of one text that is read as JSON at most, and of all such texts of a span: several times
+ * what metadata holds, but attributes are looked at before they are cut.
+ */
+export const HINT_TEXT_MAX = 131_072
+const HINT_TEXTS_MAX = 2 * HINT_TEXT_MAX
 
-/** A value, or what its text says; undefined for a text that is no JSON, which it need not be. */
-const structureOf = (value: unknown): unknown => {
-  if (typeof value !== "string") return value
-  try {
-    return parseJson(value)
-  } catch {
-    return undefined
+const isText = (value: unknown): value is string =>
+  typeof value === "string" && value !== "" && value.length <= TEXT_LENGTH_MAX
+
+const holdsMany = /^[ \t\n\r]*[[{]/
+
+/** What is read of the texts of one span. */
+class Texts {
+  #left = HINT_TEXTS_MAX
+
+  /** A value, or the list or object that its text is; undefined for any other text. */
+  structureOf(value: unknown): unknown {
+    if (typeof value !== "string") return value
+    const isRead = value.length <= Math.min(HINT_TEXT_MAX, this.#left) && holdsMany.test(value)
+    if (!isRead) return undefined
+    this.#left -= value.length
+    try {
+      return parseJson(value)
+    } catch {
+      return undefined
+    }
   }
-}
 
-const listOf = (value: unknown): ReadonlyArray<unknown> => {
-  const found = structureOf(value)
-  return Array.isArray(found) ? found : []
+  listOf(value: unknown): ReadonlyArray<unknown> {
+    const found = this.structureOf(value)
+    return Array.isArray(found) ? found : []
+  }
 }
 
 const memberOf = (places: ReadonlyArray<Place>, name: string): unknown => {
@@ -118,10 +140,15 @@ const firstText = (places: ReadonlyArray<Place>, names: ReadonlyArray<string>) =
   names.map((name) => memberOf(places, name)).find(isText)
 
 /** Ids of the parts of a type, over all messages. */
-const partIds = (messages: unknown, types: ReadonlyArray<unknown>): ReadonlyArray<string> =>
-  listOf(messages)
+const partIds = (
+  messages: unknown,
+  types: ReadonlyArray<unknown>,
+  texts: Texts
+): ReadonlyArray<string> =>
+  texts
+    .listOf(messages)
     .filter(isObject)
-    .flatMap((message) => PARTS.flatMap((name) => listOf(message[name])))
+    .flatMap((message) => PARTS.flatMap((name) => texts.listOf(message[name])))
     .flatMap((part) =>
       isObject(part) && types.includes(part["type"])
         ? PART_IDS.map((name) => part[name])
@@ -131,8 +158,8 @@ const partIds = (messages: unknown, types: ReadonlyArray<unknown>): ReadonlyArra
     )
 
 /** Ids of calls that are listed as such, or as objects with an id. */
-const listedIds = (list: unknown): ReadonlyArray<string> =>
-  listOf(list).flatMap((one) => {
+const listedIds = (list: unknown, texts: Texts): ReadonlyArray<string> =>
+  texts.listOf(list).flatMap((one) => {
     if (isText(one)) return [one]
     return isObject(one)
       ? [one["tool_call_id"], one["toolCallId"], one["id"]].filter(isText).slice(0, 1)
@@ -145,26 +172,26 @@ interface Calls {
 }
 
 const addAll = (ids: Set<string>, more: ReadonlyArray<string>): void => {
-  for (const id of more) ids.add(id)
+  for (const id of more) if (ids.size < HINT_IDS_MAX) ids.add(id)
 }
 
 /** What one attribute says of calls. */
-const addCalls = ({ answered, asked }: Calls, name: string, value: unknown): void => {
-  if (name === ASKED || name === AI_ASKED) addAll(asked, listedIds(value))
-  else if (name === ANSWERED) addAll(answered, listedIds(value))
-  else if (name === OUTPUT_MESSAGES) addAll(asked, partIds(value, [ASKING_PART]))
+const addCalls = ({ answered, asked }: Calls, name: string, value: unknown, texts: Texts): void => {
+  if (name === ASKED || name === AI_ASKED) addAll(asked, listedIds(value, texts))
+  else if (name === ANSWERED) addAll(answered, listedIds(value, texts))
+  else if (name === OUTPUT_MESSAGES) addAll(asked, partIds(value, [ASKING_PART], texts))
   else if (name === INPUT_MESSAGES || name === PROMPT_MESSAGES)
-    addAll(answered, partIds(value, ANSWERING_PARTS))
+    addAll(answered, partIds(value, ANSWERING_PARTS, texts))
   else if (isText(value) && name.endsWith("id")) {
-    if (answeredName.test(name)) answered.add(value)
-    else if (askedName.test(name)) asked.add(value)
+    if (answeredName.test(name)) addAll(answered, [value])
+    else if (askedName.test(name)) addAll(asked, [value])
   }
 }
 
-const callsOf = (places: ReadonlyArray<Place>): Calls => {
+const callsOf = (places: ReadonlyArray<Place>, texts: Texts): Calls => {
   const calls = { asked: new Set<string>(), answered: new Set<string>() }
   for (const place of places) {
-    for (const name of Object.keys(place)) addCalls(calls, name, place[name])
+    for (const name of Object.keys(place)) addCalls(calls, name, place[name], texts)
   }
   return calls
 }
@@ -176,20 +203,22 @@ const stepOf = (value: unknown): number | undefined => {
 }
 
 /** The texts of a list; a list that was written as text by Python has them in quotes. */
-const textsOf = (value: unknown): ReadonlyArray<string> => {
-  const list = structureOf(value)
+const triggersOf = (value: unknown, texts: Texts): ReadonlyArray<string> => {
+  const list = texts.structureOf(value)
   if (Array.isArray(list)) return list.filter(isText)
-  if (!isText(value)) return []
+  if (typeof value !== "string" || value.length > HINT_TEXT_MAX) return []
   const quoted = [...value.matchAll(/'([^']+)'|"([^"]+)"/g)].map((match) => match[1] ?? match[2]!)
-  return quoted.length === 0 ? [value] : quoted
+  return (quoted.length === 0 ? [value] : quoted).filter(isText)
 }
 
-const langGraphOf = (places: ReadonlyArray<Place>): LangGraphPlace | undefined => {
+const langGraphOf = (places: ReadonlyArray<Place>, texts: Texts): LangGraphPlace | undefined => {
   for (const prefix of prefixes) {
     const at = (name: string) => memberOf(places, `${prefix}${LANGGRAPH_MARK}${name}`)
     const node = at("node")
     const step = stepOf(at("step"))
-    if (isText(node) && step !== undefined) return { step, node, triggers: textsOf(at("triggers")) }
+    if (isText(node) && step !== undefined) {
+      return { step, node, triggers: triggersOf(at("triggers"), texts).slice(0, HINT_IDS_MAX) }
+    }
   }
   return undefined
 }
@@ -198,11 +227,12 @@ const langGraphOf = (places: ReadonlyArray<Place>): LangGraphPlace | undefined =
 export const hintsOf = ({ metadata }: Pick<Span, "metadata">): GraphHints => {
   const attributes = metadata["attributes"]
   const own: ReadonlyArray<Place> = isObject(attributes) ? [attributes, metadata] : [metadata]
-  const run = structureOf(memberOf(own, RUN_METADATA))
+  const texts = new Texts()
+  const run = texts.structureOf(memberOf(own, RUN_METADATA))
   return {
     toolCallId: firstText(own, toolCallNames),
-    ...callsOf(own),
-    langGraph: langGraphOf(isObject(run) ? [...own, run] : own),
+    ...callsOf(own, texts),
+    langGraph: langGraphOf(isObject(run) ? [...own, run] : own, texts),
     nodeId: firstText(own, [NODE]),
     parentNodeId: firstText(own, [PARENT_NODE])
   }

@@ -8,6 +8,8 @@ import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { linkOf } from "../../domain/chain/ChainLink.ts"
 import { defined } from "../../domain/Defined.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
+import { inSlices } from "../../domain/InSlices.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import {
   type EventPage,
   type EventPageQuery,
@@ -21,7 +23,7 @@ import { jsonText, negotiated } from "../messages/Answer.ts"
 import { invalid } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE, PARQUET_TYPE } from "../messages/MediaTypes.ts"
-import { cursorLinks, listOf, pageLinks } from "../messages/Pages.ts"
+import { cursorLinks, listOf, type Page, pageLinks, partOfPage } from "../messages/Pages.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { tenantSlots } from "../messages/TenantSlots.ts"
 import { transfer } from "../messages/Transfer.ts"
@@ -48,33 +50,77 @@ const boundedFilter = ({ afterSequence, beforeSequence, filter }: ListRequest): 
 const sequenceOf = (body: string | undefined): number | undefined =>
   body === undefined ? undefined : linkOf(Buffer.from(body))?.sequenceNumber
 
+/** Bytes of the events of one page, as they are shown; one event always, and then as many as fit. */
+export const EVENT_PAGE_BYTES_MAX = 8 * 1_048_576
+
+/** As many of the events as fit into a page, as they are shown; one in a step. */
+function* fittingOf(
+  bodies: ReadonlyArray<string>,
+  shownAs: (body: string) => string
+): Sliced<ReadonlyArray<string>> {
+  const texts: Array<string> = []
+  let bytes = 0
+  for (const body of bodies) {
+    const text = shownAs(body)
+    bytes += Buffer.byteLength(text)
+    if (bytes > EVENT_PAGE_BYTES_MAX && texts.length > 0) break
+    texts.push(text)
+    yield
+  }
+  return texts
+}
+
+/** What is shown of a page, which is less than what was found if that does not fit. */
+interface ShownPage extends Page {
+  readonly texts: ReadonlyArray<string>
+  readonly isPart: boolean
+}
+
+const shownPage = Effect.fnUntraced(function* (
+  { fields, page, pageSize }: ListRequest,
+  { bodies }: EventPage,
+  isKeyset: boolean
+) {
+  const shownAs = fields === undefined ? (body: string) => body : selectedJson(fields)
+  const texts = yield* inSlices(() => fittingOf(bodies, shownAs))
+  const isPart = texts.length < bodies.length
+  const whole: ShownPage = { page, pageSize, texts, isPart }
+  if (!isPart) return whole
+  if (isKeyset) return { ...whole, pageSize: texts.length }
+  const part = partOfPage(whole, texts.length)
+  return { ...whole, ...part, texts: texts.slice(0, part.pageSize) }
+})
+
 const linksOf = (
   request: HttpServerRequest.HttpServerRequest,
   publicUrl: string | undefined,
   asked: ListRequest,
   { bodies, total }: EventPage,
+  shown: ShownPage,
   keyset: KeysetPages | undefined
 ): string => {
-  const { now, order, pageSize } = asked
+  const { now, order } = asked
+  const { isPart, pageSize, texts } = shown
   const of = listOf(request, publicUrl, { table: listTable, now })
   if (keyset !== undefined) {
     return cursorLinks(of, {
       ...keyset,
       name: order === "asc" ? "after_sequence" : "before_sequence",
-      next: bodies.length < pageSize ? undefined : sequenceOf(bodies.at(-1))
+      next: texts.length < pageSize ? undefined : sequenceOf(bodies[texts.length - 1])
     })
   }
-  return pageLinks(of, asked, total)
+  return pageLinks(of, shown, total, isPart)
 }
 
-const pageResponse = (asked: ListRequest, { bodies, total }: EventPage, link: string) => {
-  const { fields } = asked
-  const shown =
-    fields === undefined
-      ? `"events":[${bodies.join(",")}]`
-      : `"events":[],"rows":[${bodies.map(selectedJson(fields)).join(",")}]`
+const pageResponse = (
+  { fields }: ListRequest,
+  { page, pageSize, texts }: ShownPage,
+  total: number,
+  link: string
+) => {
+  const name = fields === undefined ? `"events":` : `"events":[],"rows":`
   return jsonText(
-    `{${shown},"total":${total},` + `"page":${asked.page},"page_size":${asked.pageSize}}`,
+    `{${name}[${texts.join(",")}],"total":${total},"page":${page},"page_size":${pageSize}}`,
     { headers: { link } }
   )
 }
@@ -152,6 +198,8 @@ export const makeListEvents = Effect.gen(function* () {
       ],
       { concurrency: 2 }
     )
-    return pageResponse(asked, found, linksOf(request, publicUrl, asked, found, keyset))
+    const shown = yield* shownPage(asked, found, isKeyset)
+    const link = linksOf(request, publicUrl, asked, found, shown, keyset)
+    return pageResponse(asked, shown, found.total, link)
   })
 })

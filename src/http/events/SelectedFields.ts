@@ -9,7 +9,7 @@ import {
   METADATA_PATH_SEGMENTS_MAX,
   METADATA_PREFIX,
   metadataPathSegments,
-  valueIn
+  valueFinder
 } from "../../domain/events/MetadataPath.ts"
 import { metadataOf } from "../../domain/events/StoredEvent.ts"
 import { canonicalize } from "../../domain/json/CanonicalJson.ts"
@@ -56,38 +56,40 @@ export const listedFields: Parameter<ReadonlyArray<ListedField>> = {
   }
 }
 
-/** The value of a field, as its JSON text; undefined if the event lacks it. */
-const jsonAt = (event: AuditEvent, body: string, field: ListedField): string | undefined => {
-  if (field === "metadata") return metadataOf(body) || undefined
+/** The value of a field in an event, as its JSON text; undefined if the event lacks it. */
+type Shown = (event: AuditEvent, body: string) => string | undefined
+
+const shown = (field: ListedField): Shown => {
+  const json = (value: JsonValue | undefined) =>
+    value === undefined ? undefined : canonicalize(value)
+  if (field === "metadata") return (_, body) => metadataOf(body) || undefined
   if (isPath(field)) {
-    const value = valueIn(event.metadata ?? {}, field.slice(METADATA_PREFIX.length))
-    return value === undefined ? undefined : canonicalize(value)
+    const find = valueFinder(field.slice(METADATA_PREFIX.length))
+    return ({ metadata }) => json(find(metadata ?? {}))
   }
   const { path } = eventFields.find(({ name }) => name === field)!
-  const value = memberAt(event, path) as JsonValue | undefined
-  return value === undefined ? undefined : canonicalize(value)
+  return (event) => json(memberAt(event, path) as JsonValue | undefined)
 }
 
 /** One stored event as a flat object. */
-export const selectedJson =
-  (fields: ReadonlyArray<ListedField>) =>
-  (body: string): string => {
+export const selectedJson = (fields: ReadonlyArray<ListedField>) => {
+  const members = fields.map((field) => [`${JSON.stringify(field)}:`, shown(field)] as const)
+  return (body: string): string => {
     const event = parseJson(body) as AuditEvent
-    const members = fields.map(
-      (field) => `${JSON.stringify(field)}:${jsonAt(event, body, field) ?? "null"}`
-    )
-    return `{${members.join(",")}}`
+    return `{${members.map(([name, of]) => `${name}${of(event, body) ?? "null"}`).join(",")}}`
   }
+}
 
 /** A table of the fields: its first line, and one stored event as a line. */
 export const selectedTable = (fields: ReadonlyArray<ListedField>) => {
   const line = (values: ReadonlyArray<string>) => `${values.map(csvField).join(",")}\r\n`
+  const columns = fields.map(shown)
   return {
     header: line(fields),
     line: (body: string): string => {
       const event = parseJson(body) as AuditEvent
-      const texts = fields.map((field) => {
-        const json = jsonAt(event, body, field) ?? ""
+      const texts = columns.map((of) => {
+        const json = of(event, body) ?? ""
         return json.startsWith('"') ? String(parseJson(json)) : json
       })
       return line(texts)

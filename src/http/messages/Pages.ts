@@ -90,9 +90,25 @@ export const listOf = (
   target: readAt === undefined ? url : targetWithMoments(url, readAt)
 })
 
-/** Links of a page by number, of a list with so many entries. */
-export const pageLinks = (of: PageOf, { page, pageSize }: Page, total: number): string => {
-  const at = (number: number) => linkTo(of, { page: number })
+/**
+ * The first part of a page of which only so many entries fit: a page by itself, so that the pages of
+ * its size after it have the rest.
+ */
+export const partOfPage = ({ page, pageSize }: Page, fitting: number): Page => {
+  let size = Math.min(fitting, pageSize)
+  while (pageSize % size !== 0) size -= 1
+  return { page: ((page - 1) * pageSize) / size + 1, pageSize: size }
+}
+
+/** Links of a page by number, of a list with so many entries; `isPart` of another size than asked. */
+export const pageLinks = (
+  of: PageOf,
+  { page, pageSize }: Page,
+  total: number,
+  isPart = false
+): string => {
+  const size = isPart ? { page_size: pageSize } : {}
+  const at = (number: number) => linkTo(of, { ...size, page: number })
   const pageMax = Math.floor(PAGED_EVENTS_MAX / pageSize)
   const last = Math.max(1, Math.ceil(total / pageSize))
   const links: Array<readonly [string, string]> = [["first", at(1)]]

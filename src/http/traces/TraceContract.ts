@@ -25,6 +25,7 @@ import {
 } from "../messages/QueryParameters.ts"
 import { idempotencyHeader, SYNC_HEADER, syncQuery } from "../messages/WriteRequest.ts"
 import { Authorization } from "../server/Authorization.ts"
+import { atOnceNote } from "../verification/VerifySlots.ts"
 import { eventCursor, spanCursor } from "./TraceLists.ts"
 import {
   AggregatedDag,
@@ -472,14 +473,14 @@ export const getPayload = HttpApiEndpoint.get("getPayload", "/api/v1/payloads/:s
 const verifyExecution = HttpApiEndpoint.get("verifyExecution", "/api/v1/executions/:id/verify", {
   params: executionId,
   success: TraceVerifyReport,
-  error: readErrors
+  error: errorsOf("text", 400, 401, 403, 404, 429, 503)
 }).pipe(
   operation({
     scopes: read,
     summary: "Verify an execution",
     description:
       "Recomputes every fact of the execution and its link to the tenant's chain of facts. A "
-      + "finished check answers 200, whatever it found."
+      + `finished check answers 200, whatever it found. ${atOnceNote}`
   })
 )
 

@@ -20,6 +20,7 @@ import {
 } from "../messages/QueryParameters.ts"
 import { Authorization } from "../server/Authorization.ts"
 import { EventVerifyReport, KEPT_EVENTS_MAX, KeptInput, VerifyLines } from "./VerifySchemas.ts"
+import { atOnceNote } from "./VerifySlots.ts"
 
 /** What a report can be, the default first. */
 export const reportTypes = [JSON_TYPE, NDJSON_TYPE] as const
@@ -79,7 +80,7 @@ const keptQuery = queryOf(
 const verifyChain = HttpApiEndpoint.get("verifyChain", "/v1/verify", {
   query: verifyQuery,
   success: [VerifyReport, VerifyLines],
-  error: errorsOf("object", 400, 401, 403, 406, 503)
+  error: errorsOf("object", 400, 401, 403, 406, 429, 503)
 }).pipe(
   operation({
     scopes: ["read"],
@@ -90,7 +91,7 @@ const verifyChain = HttpApiEndpoint.get("verifyChain", "/v1/verify", {
       + "tenant's trace facts too. The expected head is the last record of the chain's topic. A "
       + "finished check answers 200, whatever it found; so does one that was not finished, with "
       + `\`status\` \`incomplete\`. \`Accept: ${NDJSON_TYPE}\` gives a line of progress about `
-      + "every second, and the report last."
+      + `every second, and the report last. ${atOnceNote}`
   })
 )
 
@@ -98,7 +99,7 @@ const verifyKept = HttpApiEndpoint.post("verifyKept", "/v1/verify", {
   query: keptQuery,
   payload: KeptInput,
   success: [VerifyReport, VerifyLines],
-  error: errorsOf("object", 400, 401, 403, 406, 413, 415, 503)
+  error: errorsOf("object", 400, 401, 403, 406, 413, 415, 429, 503)
 }).pipe(
   operation({
     scopes: ["read"],
@@ -107,7 +108,7 @@ const verifyKept = HttpApiEndpoint.post("verifyKept", "/v1/verify", {
       `Up to ${KEPT_EVENTS_MAX} events, each recomputed and compared with what the chain holds `
       + "at its sequence (erased since is fine); a receipt, whose events and `head_hash` have to "
       + "be where it says; or a signed checkpoint, to whose root the chain has to lead from "
-      + "its start. `expected` is what you kept, `actual` what is stored."
+      + `its start. \`expected\` is what you kept, \`actual\` what is stored. ${atOnceNote}`
   })
 )
 

@@ -2,15 +2,15 @@
  * Serves verification: reads the bounds and what callers kept, and shows the verifier's report.
  * The report on one event is the verifier's report on its sequence number.
  */
-import { Effect, Redacted, Stream } from "effect"
+import { Context, Effect, Redacted, Stream } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import type { ChainEnds } from "../../actors/chainEnds/ChainEnds.ts"
+import { ChainEnds } from "../../actors/chainEnds/ChainEnds.ts"
 import { Receipts } from "../../actors/follower/Receipts.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { type ChainLink, linkOf } from "../../domain/chain/ChainLink.ts"
 import { treeNameOf } from "../../domain/chain/Chains.ts"
 import { isClientId, verifyReceiptId } from "../../domain/Identifiers.ts"
-import type { EventLog } from "../../ports/EventLog.ts"
+import { EventLog } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
 import {
   forgedCheckpointReport,
@@ -31,6 +31,7 @@ import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { clientEvidenceOf } from "./ClientEvidenceBody.ts"
 import { reportAnswer, wantsLines } from "./VerifyAnswers.ts"
+import { takeVerification } from "./VerifySlots.ts"
 
 interface Predecessor {
   readonly sequence_number: number
@@ -119,6 +120,12 @@ const openedCheckpoint = Effect.fnUntraced(function* (
   return request
 })
 
+/** Without the scope of them: a place is given back with its answer. */
+const ownServices = Effect.map(
+  Effect.context<ApiSettings | ChainEnds | EventLog | EventStore | ProjectionProgress | Receipts>(),
+  Context.pick(ApiSettings, ChainEnds, EventLog, EventStore, ProjectionProgress, Receipts)
+)
+
 /** The handlers of VerifyApi. */
 export const layerVerifyHandlers = HttpApiBuilder.group(
   Api,
@@ -128,9 +135,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
     const verifier = yield* Verifier
     const store = yield* EventStore
     const projection = yield* ProjectionProgress
-    const services = yield* Effect.context<
-      ApiSettings | ChainEnds | EventLog | EventStore | ProjectionProgress | Receipts
-    >()
+    const services = yield* ownServices
     const checkpoints = yield* signedCheckpoints
 
     const answer = (request: VerifyRequest, inLines: boolean) =>
@@ -154,6 +159,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ query, request }) {
           const { tenantId } = yield* CurrentPrincipal
           const inLines = yield* wantsLines(request)
+          yield* takeVerification(tenantId)
           return yield* answer({ ...query, tenantId }, inLines)
         })
       )
@@ -164,6 +170,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
           const inLines = yield* wantsLines(request)
           const { bytes } = yield* readBody(request, [JSON_TYPE], limits.bodyBytesMax)
           const kept = yield* inSlices(() => clientEvidenceOf(bytes))
+          yield* takeVerification(tenantId)
           if ("checkpoint" in kept) {
             return yield* answerCheckpoint(tenantId, kept.checkpoint, query, inLines)
           }

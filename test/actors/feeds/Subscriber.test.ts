@@ -16,6 +16,7 @@ import {
   Readers,
   type Subscriber
 } from "../../../src/actors/feeds/Subscriber.ts"
+import { finish } from "../../../src/domain/Slices.ts"
 
 const limits = { bytesMax: 1_000, lateBytes: 100, lateMs: 50, totalBytesMax: 1_500 }
 
@@ -40,7 +41,7 @@ const block = (sequenceNumber: number, bytes?: number) =>
 
 const began = (readers: Readers, wanted?: (event: LiveMessage) => boolean) =>
   Effect.map(openReader<LiveMessage>(readers, { details, wanted }), (reader) => {
-    reader.begin(0)
+    finish(reader.begin(0))
     return reader
   })
 
@@ -63,7 +64,7 @@ describe("a reader that reads", () => {
       const reader = yield* began(readers)
       const reading = yield* Effect.forkChild(collected(reader, 8_000))
       // Eight batches of 1,000 large events, as fast as they can be handed on.
-      for (let n = 1; n <= 8_000; n++) reader.deliver(block(n, 8_192))
+      for (let n = 1; n <= 8_000; n++) finish(reader.deliver(block(n, 8_192)))
       assert.isAbove(readers.bytes, 10 * READER_LIMITS.lateBytes)
       assert.strictEqual((yield* Fiber.join(reading)).length, 8_000)
       assert.isUndefined(reader.closedFor)
@@ -75,9 +76,9 @@ describe("a reader that reads", () => {
     Effect.gen(function* () {
       const readers = new Readers(limits, new TestTime().now)
       const reader = yield* openReader<LiveMessage>(readers, { details })
-      for (let n = 1; n <= 4; n++) reader.deliver(block(n, 10))
-      reader.begin(2)
-      for (let n = 5; n <= 9; n++) reader.deliver(block(n, 10))
+      for (let n = 1; n <= 4; n++) finish(reader.deliver(block(n, 10)))
+      finish(reader.begin(2))
+      for (let n = 5; n <= 9; n++) finish(reader.deliver(block(n, 10)))
       const seen = yield* collected(reader, 7)
       assert.deepStrictEqual(
         seen.map(([digit]) => digit),
@@ -90,11 +91,11 @@ describe("a reader that reads", () => {
     Effect.gen(function* () {
       const time = new TestTime()
       const reader = yield* openReader<LiveMessage>(new Readers(limits, time.now), { details })
-      for (let n = 1; n <= 4; n++) reader.deliver(block(n))
+      for (let n = 1; n <= 4; n++) finish(reader.deliver(block(n)))
       time.pass(limits.lateMs * 2)
-      reader.deliver(block(5))
-      reader.begin(0)
-      reader.deliver(block(6))
+      finish(reader.deliver(block(5)))
+      finish(reader.begin(0))
+      finish(reader.deliver(block(6)))
       assert.isUndefined(reader.closedFor)
       assert.strictEqual((yield* collected(reader, 6)).length, 6)
     }).pipe(Effect.scoped)
@@ -104,9 +105,9 @@ describe("a reader that reads", () => {
     Effect.gen(function* () {
       const reader = yield* began(new Readers(READER_LIMITS, new TestTime().now), () => false)
       reader.keepAlive()
-      for (let n = 1; n < MARK_EVENTS; n++) reader.deliver(block(n, 1))
+      for (let n = 1; n < MARK_EVENTS; n++) finish(reader.deliver(block(n, 1)))
       reader.keepAlive()
-      reader.deliver(block(MARK_EVENTS, 1))
+      finish(reader.deliver(block(MARK_EVENTS, 1)))
       reader.keepAlive()
       reader.keepAlive()
       const comment = ": keep-alive\n"
@@ -116,6 +117,62 @@ describe("a reader that reads", () => {
         `id: ${MARK_EVENTS}\n\n`,
         comment
       ])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a reader that filters", () => {
+  const many = (first: number, count: number) => {
+    const [head, ...rest] = Array.from({ length: count }, (_, n) => message(first + n, 1))
+    return new LiveBlock([head!, ...rest])
+  }
+  const isEven = ({ sequenceNumber }: LiveMessage) => sequenceNumber % 2 === 0
+
+  it.live("looks at one event in a step", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const reader = yield* began(new Readers(READER_LIMITS, new TestTime().now), (event) => {
+        asked += 1
+        return isEven(event)
+      })
+      const work = reader.deliver(many(1, 9))
+      for (let steps = 1; work.next().done !== true; steps++) assert.strictEqual(asked, steps)
+      assert.strictEqual(asked, 9)
+      assert.deepStrictEqual(yield* collected(reader, 1), ["2468"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("gets all in order, what comes between the steps of its beginning too", () =>
+    Effect.gen(function* () {
+      const readers = new Readers(READER_LIMITS, new TestTime().now)
+      const reader = yield* openReader<LiveMessage>(readers, { details, wanted: isEven })
+      finish(reader.deliver(many(1, 3)))
+      const beginning = reader.begin(1)
+      beginning.next()
+      finish(reader.deliver(many(4, 3)))
+      finish(beginning)
+      finish(reader.deliver(many(7, 2)))
+      assert.deepStrictEqual(yield* collected(reader, 3), ["2", "46", "8"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("resumes after nothing that has not gone out, and gets nothing once it is closed", () =>
+    Effect.gen(function* () {
+      const readers = new Readers(READER_LIMITS, new TestTime().now)
+      const reader = yield* began(readers, ({ sequenceNumber }) => sequenceNumber === 1)
+      const work = reader.deliver(many(1, MARK_EVENTS + 2))
+      for (let steps = 0; steps <= MARK_EVENTS; steps++) work.next()
+      reader.keepAlive()
+      finish(work)
+      reader.keepAlive()
+      const seen = yield* collected(reader, 3)
+      assert.deepStrictEqual(seen, [": keep-alive\n", "1", `id: ${MARK_EVENTS + 2}\n\n`])
+      const more = reader.deliver(many(MARK_EVENTS + 3, 2))
+      more.next()
+      reader.close()
+      finish(more)
+      assert.strictEqual(readers.bytes, 0)
+      assert.deepStrictEqual(yield* collected(reader), [])
     }).pipe(Effect.scoped)
   )
 })
@@ -154,7 +211,7 @@ describe("a reader that does not read", () => {
   it.live("is closed when it is too far behind", () =>
     closed("behind", (_, reader) =>
       Effect.sync(() => {
-        for (let n = 1; n <= 11; n++) reader.deliver(block(n))
+        for (let n = 1; n <= 11; n++) finish(reader.deliver(block(n)))
       })
     )
   )
@@ -162,14 +219,14 @@ describe("a reader that does not read", () => {
   it.live("is closed when it is behind for too long", () =>
     closed("late", (_, reader, time) =>
       Effect.sync(() => {
-        reader.deliver(block(1))
-        reader.deliver(block(2))
+        finish(reader.deliver(block(1)))
+        finish(reader.deliver(block(2)))
         time.pass(limits.lateMs)
-        reader.deliver(block(3, 1))
+        finish(reader.deliver(block(3, 1)))
         assert.isUndefined(reader.closedFor)
         time.pass(1)
         assert.isUndefined(reader.closedFor)
-        reader.deliver(block(4, 1))
+        finish(reader.deliver(block(4, 1)))
       })
     )
   )
@@ -178,10 +235,10 @@ describe("a reader that does not read", () => {
     closed("memory", (readers, reader) =>
       Effect.gen(function* () {
         const other = yield* began(readers)
-        for (let n = 1; n <= 8; n++) reader.deliver(block(n))
-        for (let n = 1; n <= 7; n++) other.deliver(block(n))
+        for (let n = 1; n <= 8; n++) finish(reader.deliver(block(n)))
+        for (let n = 1; n <= 7; n++) finish(other.deliver(block(n)))
         assert.isUndefined(reader.closedFor)
-        other.deliver(block(8, 50))
+        finish(other.deliver(block(8, 50)))
         assert.isUndefined(other.closedFor)
         assert.strictEqual(readers.bytes, 750)
       })
@@ -195,8 +252,8 @@ describe("a reader that does not read", () => {
         details,
         onStalled: (stalled) => (stall = stalled)
       })
-      reader.begin(0)
-      reader.deliver(block(1))
+      finish(reader.begin(0))
+      finish(reader.deliver(block(1)))
       stall()
       assert.strictEqual(reader.closedFor, "stalled")
       reader.close("late")
@@ -208,7 +265,7 @@ describe("a reader that does not read", () => {
     Effect.gen(function* () {
       lines.length = 0
       const readers = new Readers(limits, new TestTime().now)
-      yield* Effect.scoped(Effect.map(began(readers), (reader) => reader.deliver(block(1))))
+      yield* Effect.scoped(Effect.map(began(readers), (reader) => finish(reader.deliver(block(1)))))
       assert.deepStrictEqual([lines.length, readers.bytes], [0, 0])
     }).pipe(Effect.provide(Logger.layer([logger])))
   )

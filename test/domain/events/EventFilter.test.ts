@@ -2,13 +2,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
-import { type EventFilter, emptyFilter, matches } from "../../../src/domain/events/EventFilter.ts"
+import { type EventFilter, emptyFilter, matcherOf } from "../../../src/domain/events/EventFilter.ts"
+import { FilteredEvent } from "../../../src/domain/events/FilteredEvent.ts"
 import {
   METADATA_PATH_SEGMENTS_MAX,
   metadataPathCandidates
 } from "../../../src/domain/events/MetadataPath.ts"
 import { searchText } from "../../../src/domain/events/SearchText.ts"
 import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { matches } from "../../support/Matches.ts"
 
 const event: AuditEvent = {
   id: "evt-1",
@@ -242,5 +244,34 @@ describe("q", () => {
         "treasure"
       ])
     )
+  })
+})
+
+describe("a filter of many conditions", () => {
+  /** Metadata that counts how often its values are read. */
+  const counted = (values: JsonObject) => {
+    let reads = 0
+    const metadata = {}
+    for (const [key, value] of Object.entries(values)) {
+      const get = () => {
+        reads += 1
+        return value
+      }
+      Object.defineProperty(metadata, key, { enumerable: true, get })
+    }
+    return { of: new FilteredEvent(withMetadata(metadata)), reads: () => reads }
+  }
+  const either = (condition: (n: number) => string) =>
+    Array.from({ length: 60 }, (_, n) => condition(n)).join(" OR ")
+
+  it.each([
+    ["texts that are searched for", either((n) => `"nowhere ${n}"`)],
+    ["elements of a list", either((n) => `metadata.l:nothing${n}`)]
+  ])("reads metadata once, for %s, however many such filters ask", (_, where) => {
+    const { of, reads } = counted({ l: ["a", ["b"]] })
+    for (const q of ["one", "two", "three"]) {
+      assert.isFalse(matcherOf({ ...emptyFilter, where: `(${where}) AND NOT "${q}"` })(of))
+    }
+    assert.isAtMost(reads(), 2)
   })
 })

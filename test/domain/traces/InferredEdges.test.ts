@@ -1,9 +1,14 @@
 /** Which edges metadata and times tell of, by whose names, and that they contradict nothing. */
 import { readFileSync } from "node:fs"
 import fc from "fast-check"
-import { assert, describe, it } from "vitest"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
-import { hintMembers, hintsOf } from "../../../src/domain/traces/GraphHints.ts"
+import { assert, describe, it, vi } from "vitest"
+import type { JsonObject, JsonValue } from "../../../src/domain/json/Json.ts"
+import {
+  HINT_IDS_MAX,
+  HINT_TEXT_MAX,
+  hintMembers,
+  hintsOf
+} from "../../../src/domain/traces/GraphHints.ts"
 import { INFERRED_EDGES_MAX, inferEdges } from "../../../src/domain/traces/InferredEdges.ts"
 import { ordered, spanGraphOf } from "../../../src/domain/traces/SpanGraph.ts"
 import { fromJsonText, operationsOf, plain } from "../../services/ingest/otlp/support/Exports.ts"
@@ -307,5 +312,53 @@ describe("inferred edges", () => {
     const { edges, isComplete } = inferEdges(graphOf([{ id: "r", end: 9 }, ...wide]))
     assert.isFalse(isComplete)
     assert.strictEqual(edges.length, INFERRED_EDGES_MAX)
+  })
+
+  describe("of long attributes", () => {
+    const filled = (item: string, length: number) =>
+      `[${item.repeat(Math.ceil(length / item.length))}{}]`
+    /** Characters of JSON that are read for what metadata says. */
+    const parsed = (attributes: JsonObject): number => {
+      const parse = vi.spyOn(JSON, "parse")
+      try {
+        hintsOf({ metadata: { attributes } })
+        return parse.mock.calls.reduce((sum, [text]) => sum + text.length, 0)
+      } finally {
+        parse.mockRestore()
+      }
+    }
+    const names = ["gen_ai.input.messages", "gen_ai.output.messages", "metadata", "tool_calls"]
+
+    it.each(names)("read none that is too long, and not all of many: %s", (name) => {
+      assert.isAbove(parsed({ [name]: filled("{},", HINT_TEXT_MAX / 2) }), HINT_TEXT_MAX / 2)
+      assert.strictEqual(parsed({ [name]: filled("{},", HINT_TEXT_MAX) }), 0)
+      const content = filled("{},", HINT_TEXT_MAX / 4)
+      const messages = Array.from({ length: 40 }, () => ({ content }))
+      assert.isAtMost(parsed({ [name]: messages }), 2 * HINT_TEXT_MAX)
+    })
+
+    it("have so many ids and triggers at most", () => {
+      const ids = (name: string) =>
+        Array.from({ length: 2 * HINT_IDS_MAX }, (_, n) => `${name}${n}`)
+      const quotes = "'a'".repeat(HINT_TEXT_MAX / 4)
+      const triggers = (text: unknown) =>
+        hintsOf({
+          metadata: {
+            langgraph_node: "n",
+            langgraph_step: 1,
+            langgraph_triggers: text as JsonValue,
+            tool_calls: ids("c"),
+            tool_results: [...ids("r"), "x".repeat(20_000)]
+          }
+        })
+      for (const text of [quotes, ids("t"), quotes.repeat(8)]) {
+        const { answered, asked, langGraph } = triggers(text)
+        const expected = text === quotes.repeat(8) ? 0 : HINT_IDS_MAX
+        assert.strictEqual(langGraph?.triggers.length, expected)
+        assert.deepStrictEqual([answered.size, asked.size], [HINT_IDS_MAX, HINT_IDS_MAX])
+      }
+      const { answered } = hintsOf({ metadata: { tool_results: ["x".repeat(20_000), "y"] } })
+      assert.deepStrictEqual([...answered], ["y"])
+    })
   })
 })

@@ -16,7 +16,9 @@ import {
 import { endorse, handOver } from "../../../src/domain/chain/KeyLine.ts"
 import { Frontier, leafHash, nodeHash } from "../../../src/domain/chain/MerkleTree.ts"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
-import { type EventFilter, emptyFilter, matches } from "../../../src/domain/events/EventFilter.ts"
+
+import { type EventFilter, emptyFilter } from "../../../src/domain/events/EventFilter.ts"
+
 import { parseFact } from "../../../src/domain/traces/TraceFact.ts"
 import { foldFacts } from "../../../src/domain/traces/TraceView.ts"
 import { EvidenceSeal } from "../../../src/exports/EvidenceSeal.ts"
@@ -29,7 +31,10 @@ import { layerCheckedEvents } from "../../../src/verify/CheckedEvents.ts"
 import { layerCheckedFacts } from "../../../src/verify/CheckedFacts.ts"
 import type { VerifyReport } from "../../../src/verify/Verifier.ts"
 import type { Placed } from "../../adapters/clickhouse/support/StoredFacts.ts"
+
+import { matches } from "../../support/Matches.ts"
 import { LogWorld, layerLog } from "../../verify/support/LogWorld.ts"
+
 import type { TestChain } from "./Chains.ts"
 
 export const SERVICE = "alk"

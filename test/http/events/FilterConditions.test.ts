@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
-import { conditionsOf, type EventFilter, matches } from "../../../src/domain/events/EventFilter.ts"
+import { conditionsOf, type EventFilter } from "../../../src/domain/events/EventFilter.ts"
 import {
   conditionParameters,
   filterParameters,
@@ -14,6 +14,7 @@ import {
 import { ApiError } from "../../../src/http/messages/ApiError.ts"
 import { targetWithMoments } from "../../../src/http/messages/Moments.ts"
 import { checkQuery, readTexts } from "../../../src/http/messages/QueryParameters.ts"
+import { matches } from "../../support/Matches.ts"
 import { runs } from "../../support/Runs.ts"
 
 const DAY_MS = 86_400_000

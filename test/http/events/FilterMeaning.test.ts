@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "vitest"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
-import { type EventFilter, matches } from "../../../src/domain/events/EventFilter.ts"
+import type { EventFilter } from "../../../src/domain/events/EventFilter.ts"
 import { currentTime, parseTimestamp } from "../../../src/domain/Timestamp.ts"
 import {
   conditionParameters,
@@ -15,6 +15,7 @@ import { ApiError } from "../../../src/http/messages/ApiError.ts"
 import { checkQuery, readTexts } from "../../../src/http/messages/QueryParameters.ts"
 import { Cases } from "../../support/FilterCases.ts"
 import { type Expression, isRefused, matching } from "../../support/FilterEvaluator.ts"
+import { matches } from "../../support/Matches.ts"
 import { runs } from "../../support/Runs.ts"
 
 const EVENTS = 60

@@ -1,9 +1,8 @@
 /** What an expression means: which events it is true of. The live stream asks this, lists ask SQL. */
-import type { JsonValue } from "../../json/Json.ts"
-import type { AuditEvent } from "../AuditEvent.ts"
 import { memberAt } from "../EventFields.ts"
-import { elementsOf, isScalarEqual, valueIn } from "../MetadataPath.ts"
-import { matchesSearch } from "../SearchText.ts"
+import { allOf, askedPath, type Predicate } from "../FilteredEvent.ts"
+import type { Elements } from "../MetadataPath.ts"
+import { searchFor } from "../SearchText.ts"
 import {
   type Comparison,
   type Condition,
@@ -25,43 +24,61 @@ const isOrdered = <A extends number | string>(left: A, sign: Comparison, right: 
   }
 }
 
-const holdsOfElement = (element: JsonValue, question: Question): boolean => {
-  if ("is" in question) return isScalarEqual(element, question.is)
+const ofElements = (question: Question): ((elements: Elements) => boolean) => {
+  if ("exists" in question) return () => true
+  if ("is" in question) return ({ texts }) => texts.has(question.is)
   if ("startsWith" in question) {
-    return typeof element === "string" && element.startsWith(question.startsWith)
+    return ({ strings }) => strings.some((text) => text.startsWith(question.startsWith))
   }
-  if ("exists" in question) return true
-  return typeof element === "number" && isOrdered(element, question.sign, Number(question.value))
+  const value = Number(question.value)
+  return ({ numbers }) => numbers.some((number) => isOrdered(number, question.sign, value))
 }
 
-const holdsOfMetadata = (event: AuditEvent, path: string, question: Question): boolean => {
-  const found = event.metadata === undefined ? undefined : valueIn(event.metadata, path)
-  if (found === undefined) return false
-  return "exists" in question || elementsOf(found).some((one) => holdsOfElement(one, question))
+const ofMetadata = (path: string, question: Question): Predicate => {
+  const [asked, holds] = [askedPath(path), ofElements(question)]
+  return (of) => {
+    const elements = of.elementsAt(asked)
+    return elements !== undefined && holds(elements)
+  }
 }
 
 /** Canonical times sort as texts. */
-const holdsOfField = (
-  event: AuditEvent,
-  { field, ...question }: Extract<Condition, { readonly field: unknown }>
-): boolean => {
-  const value = memberAt(event, whereFields[field].path)
-  if (value === undefined) return false
-  if ("exists" in question) return true
-  if ("is" in question) return String(value) === question.is
-  if ("startsWith" in question) return String(value).startsWith(question.startsWith)
-  return typeof value === "number"
-    ? isOrdered(value, question.sign, Number(question.value))
-    : isOrdered(String(value), question.sign, question.value)
+const ofValue = (question: Question): ((value: unknown) => boolean) => {
+  if ("exists" in question) return () => true
+  if ("is" in question) return (value) => String(value) === question.is
+  if ("startsWith" in question) return (value) => String(value).startsWith(question.startsWith)
+  const number = Number(question.value)
+  return (value) =>
+    typeof value === "number"
+      ? isOrdered(value, question.sign, number)
+      : isOrdered(String(value), question.sign, question.value)
 }
 
-/** True if the stored event is one that the expression means. */
-export const holds = (expression: Expression, event: AuditEvent): boolean => {
-  if ("and" in expression) return expression.and.every((one) => holds(one, event))
-  if ("or" in expression) return expression.or.some((one) => holds(one, event))
-  if ("not" in expression) return !holds(expression.not, event)
-  if ("search" in expression) return matchesSearch(expression.search, event)
-  return "field" in expression
-    ? holdsOfField(event, expression)
-    : holdsOfMetadata(event, expression.metadata, expression)
+const ofField = ({
+  field,
+  ...question
+}: Extract<Condition, { readonly field: unknown }>): Predicate => {
+  const [{ path }, holds] = [whereFields[field], ofValue(question)]
+  return ({ event }) => {
+    const value = memberAt(event, path)
+    return value !== undefined && holds(value)
+  }
+}
+
+/** Whether a stored event is one that the expression means. */
+export const meaningOf = (expression: Expression): Predicate => {
+  if ("and" in expression) return allOf(expression.and.map(meaningOf))
+  if ("or" in expression) {
+    const any = expression.or.map(meaningOf)
+    return (of) => any.some((holds) => holds(of))
+  }
+  if ("not" in expression) {
+    const holds = meaningOf(expression.not)
+    return (of) => !holds(of)
+  }
+  if ("search" in expression) {
+    const isIn = searchFor(expression.search)
+    return ({ searched }) => isIn(searched)
+  }
+  return "field" in expression ? ofField(expression) : ofMetadata(expression.metadata, expression)
 }

@@ -1,7 +1,5 @@
 /** Expressions as filters carry them: as a text that means the same whenever it is read. */
-import type { AuditEvent } from "../AuditEvent.ts"
 import { type Expression, WHERE_LENGTH_MAX } from "./Expression.ts"
-import { holds } from "./Matches.ts"
 import { parsePrinted, parseWhere, timesFromNow, WhereError } from "./Parse.ts"
 import { printWhere } from "./Print.ts"
 
@@ -30,20 +28,5 @@ export const whereWithMoments = (text: string, now: string): string => {
   return [...fixed].length > WHERE_LENGTH_MAX ? text : fixed
 }
 
-/** Texts that are kept with what they mean: a live stream asks for each event. */
-const KEPT_MAX = 256
-const kept = new Map<string, Expression>()
-
 /** What a text of `fixedWhere` means. */
-export const expressionOf = (fixed: string): Expression => {
-  const known = kept.get(fixed)
-  if (known !== undefined) return known
-  const expression = parsePrinted(fixed)
-  if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value!)
-  kept.set(fixed, expression)
-  return expression
-}
-
-/** True if the stored event is one that a text of `fixedWhere` means. */
-export const isWhere = (fixed: string, event: AuditEvent): boolean =>
-  holds(expressionOf(fixed), event)
+export const expressionOf = (fixed: string): Expression => parsePrinted(fixed)

@@ -13,11 +13,7 @@ import { storedText } from "../../../../src/adapters/clickhouse/events/EventText
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import { type AuditEvent, outcomes } from "../../../../src/domain/events/AuditEvent.ts"
 import type { EventDimension } from "../../../../src/domain/events/EventFields.ts"
-import {
-  type EventFilter,
-  emptyFilter,
-  matches
-} from "../../../../src/domain/events/EventFilter.ts"
+import { type EventFilter, emptyFilter } from "../../../../src/domain/events/EventFilter.ts"
 import { faultOf, recompute } from "../../../../src/domain/events/HashChain.ts"
 import type { Expression } from "../../../../src/domain/events/where/Expression.ts"
 import { printWhere } from "../../../../src/domain/events/where/Print.ts"
@@ -37,6 +33,7 @@ import {
   type StoredTopic,
   StoredTopics
 } from "../../../../src/ports/TopicRows.ts"
+import { matches } from "../../../support/Matches.ts"
 import { runs } from "../../../support/Runs.ts"
 import { Chain } from "../../../verify/support/Chains.ts"
 import { anyEvents, anyFilter, anyPath, anyWhere } from "./Generators.ts"

@@ -6,14 +6,12 @@ import { createHash } from "node:crypto"
 import { Effect, Layer, Stream } from "effect"
 import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
 import type { EventDimension } from "../../../../src/domain/events/EventFields.ts"
-import {
-  type EventFilter,
-  emptyFilter,
-  matches
-} from "../../../../src/domain/events/EventFilter.ts"
+
+import { type EventFilter, emptyFilter } from "../../../../src/domain/events/EventFilter.ts"
 import { formatMicros } from "../../../../src/domain/Timestamp.ts"
 import { EventStore, type StatsQuery, StatsTooLarge } from "../../../../src/ports/EventStore.ts"
 import { CheckedEvents } from "../../../../src/verify/CheckedEvents.ts"
+import { matches } from "../../../support/Matches.ts"
 
 export type EventAt = (sequence: number) => AuditEvent
 
