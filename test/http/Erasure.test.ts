@@ -101,6 +101,15 @@ describe("POST /v1/events/{id}/erase", () => {
     assert.strictEqual(world.bodies.length, length)
   })
 
+  it("is done once by many requests at once", async () => {
+    const id = await sent()
+    const answers = await Promise.all(Array.from({ length: 8 }, () => erase(id)))
+    for (const { body, status } of answers) {
+      assert.deepStrictEqual([status, body.erased_at], [200, erasuresOf(id)[0]?.created_at])
+    }
+    assert.lengthOf(erasuresOf(id), 1)
+  })
+
   it("takes no other event for it, whatever the store says", async () => {
     const id = await sent()
     const other = await sent()
