@@ -5,6 +5,7 @@ import { eraseEvent, faultOf, recompute } from "../../src/domain/events/HashChai
 import { formatMicros, microsOf } from "../../src/domain/Timestamp.ts"
 import { LogUnavailable } from "../../src/ports/EventLog.ts"
 import { CommandLogBusy } from "../../src/services/commands/CommandLog.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
 import { item } from "./support/Events.ts"
 import { type Answer, type Call, TestApi } from "./support/TestApi.ts"
@@ -106,6 +107,27 @@ describe("POST /v1/events/{id}/erase", () => {
     assert.strictEqual(second.status, 200)
     assert.deepStrictEqual(second.body, first.body)
     assert.strictEqual(world.bodies.length, length)
+  })
+
+  it("is done once by many requests at once", async () => {
+    const id = await sent()
+    const before = world.commands.length
+    world.undecided = true
+    const asked = Array.from({ length: 8 }, () => erase(id))
+    await eventuallyAsync(
+      "one is written",
+      () => world.commands,
+      ({ length }) => length > before
+    )
+    // The others have their chance meanwhile.
+    for (let n = 0; n < 8; n++) await api.call("/v1/events?page_size=1", { key: READ_KEY })
+    world.undecided = false
+    for (const command of world.commands.slice(before)) world.decide(command)
+    const answers = await Promise.all(asked)
+    for (const { body, status } of answers) {
+      assert.deepStrictEqual([status, body.erased_at], [200, erasuresOf(id)[0]?.created_at])
+    }
+    assert.lengthOf(erasuresOf(id), 1)
   })
 
   it("takes no other event for it, whatever the store says", async () => {

@@ -331,6 +331,15 @@ describe("a share link that can't be made", () => {
       },
       "filters"
     ],
+    [{ filters: { "metadata.k": "x".repeat(60_000) } }, "filters.metadata.k"],
+    [
+      { filters: { "metadata.k!": "x".repeat(9_000), actor_id: "\u0001".repeat(1_500) } },
+      "filters.metadata.k!"
+    ],
+    [
+      { filters: { "metadata.k": "x", where: `metadata.k:"${"\u0001".repeat(4_000)}"` } },
+      "filters.where"
+    ],
     [{ expires_in: 0 }, "expires_in"],
     [{ expires_in: 30 * 86_400 + 1 }, "expires_in"],
     [{ expires_in: "3600" }, "expires_in"],

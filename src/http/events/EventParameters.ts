@@ -18,6 +18,7 @@ import { printWhere } from "../../domain/events/where/Print.ts"
 import { momentFromNow } from "../../domain/events/where/TimeText.ts"
 import { expressionOf, fixedWhere, whereWithMoments } from "../../domain/events/where/Where.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
+import { invalid } from "../messages/ApiError.ts"
 import {
   type GivenCondition,
   integerParameter,
@@ -33,6 +34,12 @@ import { readConditions, VALUES_MAX } from "./FilterConditions.ts"
 
 /** Characters of `q` at most. */
 export const SEARCH_LENGTH_MAX = 256
+
+/**
+ * Bytes of a filter as JSON at most: it becomes part of statements, several times, and of the events
+ * that say what was exported.
+ */
+export const FILTER_BYTES_MAX = 16_384
 
 const examples: Partial<Record<WhereField, string>> = {
   actor_id: "user_42",
@@ -160,6 +167,28 @@ const joined = (
   return printWhere(combined("and", [...expressions, ...parts]))
 }
 
+/** Throws the ApiError that names the longest part of a filter that is too long. */
+const refuseLong = (
+  filter: EventFilter,
+  conditions: ReadonlyArray<GivenCondition>,
+  where: string | undefined,
+  whole: string
+): void => {
+  const bytes = Buffer.byteLength(JSON.stringify(filter))
+  if (bytes <= FILTER_BYTES_MAX) return
+  const parts = conditions.map(({ label, name, values }) => ({
+    label,
+    length: name.length + values.length
+  }))
+  const written = {
+    label: whole === "filters" ? "filters.where" : "where",
+    length: where?.length ?? 0
+  }
+  const longest = parts.reduce((most, one) => (one.length > most.length ? one : most), written)
+  const most = `the most is ${FILTER_BYTES_MAX}`
+  throw invalid(longest.label, `is too long: all filters take ${bytes} bytes, ${most}`)
+}
+
 /**
  * The filter that the parameters mean at a time; throws the ApiError that names the parameter, or
  * `whole` where it is about all conditions on metadata.
@@ -175,5 +204,8 @@ export const toFilter = (
   refuseInverted(["from_sequence", "to_sequence"], fromSequence, toSequence)
   const { exact, expressions, metadata } = readConditions(conditions, now, whole)
   const where = joined(expressions, values.where)
-  return { ...exact, ...defined({ from, to, fromSequence, toSequence, q, where }), metadata }
+  const bounds = { from, to, fromSequence, toSequence }
+  const filter = { ...exact, ...defined({ ...bounds, q, where }), metadata }
+  refuseLong(filter, conditions, values.where, whole)
+  return filter
 }

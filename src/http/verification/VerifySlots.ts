@@ -2,7 +2,7 @@
 import { tenantSlots } from "../messages/TenantSlots.ts"
 
 /** Verifications of a tenant at once, in each process with an API, so that others get their turn. */
-export const VERIFICATIONS_AT_ONCE_MAX = 4
+export const VERIFICATIONS_AT_ONCE_MAX = 2
 
 /** Takes the place of one verification of a tenant. */
 export const takeVerification = tenantSlots("verifications", VERIFICATIONS_AT_ONCE_MAX)

@@ -2,7 +2,7 @@
  * Erasing the details of an event: finds what the id names and writes the chained event that says
  * so. The details themselves are taken out by the projection, which reads it like any other event.
  */
-import { Context, Effect, Layer, Redacted, Schema } from "effect"
+import { Context, Effect, Layer, RcMap, Redacted, Schema, Semaphore } from "effect"
 import { WrittenEvents, type WrittenReader } from "../../actors/follower/WrittenEvents.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { treeNameOf } from "../../domain/chain/Chains.ts"
@@ -213,7 +213,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
     return [...targets.values()].slice(0, BATCH_ITEMS_MAX)
   }, Effect.scoped)
 
-  const erase = Effect.fn("EventErasures.erase")(function* (request: ErasureRequest) {
+  const eraseOnce = Effect.fnUntraced(function* (request: ErasureRequest) {
     const { eventId, idempotency, tenantId } = request
     const targets = yield* targetsOf(tenantId, eventId)
     // With a key the sequencer has to say whether it is the first time, even without anything to erase.
@@ -229,6 +229,14 @@ const make = Effect.fnUntraced(function* (secret: string) {
       }
     })
   })
+
+  const turns = yield* RcMap.make({ lookup: (_: string) => Semaphore.make(1) })
+
+  /** One request after the other of each event: what one has erased, the next one finds erased. */
+  const erase = Effect.fn("EventErasures.erase")(function* (request: ErasureRequest) {
+    const turn = yield* RcMap.get(turns, JSON.stringify([request.tenantId, request.eventId]))
+    return yield* turn.withPermit(eraseOnce(request))
+  }, Effect.scoped)
 
   return EventErasures.of({ erase })
 })
