@@ -173,8 +173,8 @@ const rowsBeforeSecondPage = async (
 
 describe("a list without a limit", () => {
   for (const [command, handler] of [
-    ["events", (events: unknown) => ({ events, total: 1_005 })],
-    ["runs", (executions: unknown) => ({ executions, total: 1_005 })]
+    ["events", (events: unknown) => ({ events, total: 1_005, page_size: 1_000 })],
+    ["runs", (executions: unknown) => ({ executions, total: 1_005, page_size: 1_000 })]
   ] as const) {
     it(`comes as its pages come: alk ${command}`, async () => {
       const piped = await rowsBeforeSecondPage(command, handler, false)

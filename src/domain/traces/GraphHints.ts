@@ -97,10 +97,10 @@ const TEXT_LENGTH_MAX = 1_024
 /** Ids of calls asked for, of those answered, and triggers, that a span has at most. */
 export const HINT_IDS_MAX = 10_000
 /**
- * Characters of one text that is read as JSON at most, and of all such texts of a span: several times
- * what metadata holds, but attributes are looked at before they are cut.
+ * Characters of one text that is read as JSON at most, and of all such texts of a span: attributes
+ * are looked at before they are cut, and messages hold all that a model was told.
  */
-export const HINT_TEXT_MAX = 131_072
+export const HINT_TEXT_MAX = 1_048_576
 const HINT_TEXTS_MAX = 2 * HINT_TEXT_MAX
 
 const isText = (value: unknown): value is string =>
