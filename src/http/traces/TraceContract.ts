@@ -25,7 +25,7 @@ import {
 } from "../messages/QueryParameters.ts"
 import { idempotencyHeader, SYNC_HEADER, syncQuery } from "../messages/WriteRequest.ts"
 import { Authorization } from "../server/Authorization.ts"
-import { atOnceNote } from "../verification/VerifySlots.ts"
+import { executionsAtOnceNote } from "../verification/VerifySlots.ts"
 import { eventCursor, spanCursor } from "./TraceLists.ts"
 import {
   AggregatedDag,
@@ -480,7 +480,7 @@ const verifyExecution = HttpApiEndpoint.get("verifyExecution", "/api/v1/executio
     summary: "Verify an execution",
     description:
       "Recomputes every fact of the execution and its link to the tenant's chain of facts. A "
-      + `finished check answers 200, whatever it found. ${atOnceNote}`
+      + `finished check answers 200, whatever it found. ${executionsAtOnceNote}`
   })
 )
 

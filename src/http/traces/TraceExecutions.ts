@@ -22,7 +22,7 @@ import { topicCopyUntil } from "../messages/TopicCopy.ts"
 import { transfer } from "../messages/Transfer.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { ingestAnswered } from "../server/Metrics.ts"
-import { takeVerification } from "../verification/VerifySlots.ts"
+import { takeExecutionVerification } from "../verification/VerifySlots.ts"
 import {
   executionParameters,
   type getAggregatedDag,
@@ -241,7 +241,7 @@ export const makeExecutionHandlers = Effect.gen(function* () {
     verifyExecution: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
       yield* readableView(projection, tenantId)
-      yield* takeVerification(tenantId)
+      yield* takeExecutionVerification(tenantId)
       const report = yield* verifier.verify(tenantId, id)
       return report === undefined ? yield* notFound("execution") : json(report)
     })

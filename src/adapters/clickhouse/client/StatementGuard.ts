@@ -48,7 +48,7 @@ const KEYWORDS = setOf(`
   SAMPLE SELECT SET SETS SETTINGS STEP TABLE THEN TO TTL UNION UPDATE USING VALUES WHEN WHERE WITH
 `)
 /** What an aggregate function may be called with behind its name, beside what clients may use. */
-const COMBINATORS = /(SimpleState|State|Merge|ForEach|Null)$/
+const COMBINATORS = /(Array|SimpleState|State|Merge|ForEach|Null)$/
 /** Engines of tables and databases that keep their rows in the store. */
 const ENGINES =
   /^((Aggregating|Coalescing|Collapsing|Replacing|Summing|VersionedCollapsing)?MergeTree|Atomic|Join|Log|Memory|Null|Set|StripeLog|TinyLog|View|MaterializedView)$/

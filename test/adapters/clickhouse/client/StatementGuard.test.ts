@@ -243,6 +243,7 @@ describe("refusalOf", () => {
     "SELECT 1 WHERE database IN ('default', 'a') AND name = 'default.x'",
     "SELECT engine FROM system.tables WHERE engine = 'MergeTree' AND engine IN ('File')",
     "SELECT * APPLY(toString) APPLY x -> upper(x) APPLY quantile(0.5) FROM t",
+    "SELECT countArray(n), quantilesExactInclusiveArray(0.5, 0.9)(n) FROM t",
     "SELECT arrayMap(toString, [1]), arraySum(x AS y), arrayMap((file, b) -> file, [1], [2]) FROM t",
     "SELECT sumIfState(a, b), uniqExactMerge(c), groupBitmapState(d) FROM t",
     "INSERT INTO d.file (a, b) VALUES ('é', 1.5e3)",
