@@ -75,9 +75,14 @@ export interface TopicRows {
   remove(partition: number, rows: ReadonlyArray<StoredRecord>): StoreResult<void>
   /**
    * Store again what is made of rows beside their table, where it is missing, of offsets in
-   * [from, below). Answers how many that were.
+   * [from, below), of one tenant if one is given. Answers how many that were.
    */
-  index(partition: number, from: number, below: number): StoreResult<number>
+  index(
+    partition: number,
+    from: number,
+    below: number,
+    tenantId: string | undefined
+  ): StoreResult<number>
   /** What is denied. */
   denied(partition: number, denied: Denied): StoreResult<ReadonlyArray<DeniedRows>>
   /**

@@ -1,19 +1,21 @@
 /**
- * Events for whoever selects among them: each recomputed as it is read, linked to the one before,
+ * Events to select from: each recomputed as it is read, linked to the one before it,
  * and the last one in the chain. What a verification has found before says nothing of the rows that
  * are read after it, and which rows a condition of the store selects is covered by no hash.
  */
 import { Context, Effect, Layer, Stream } from "effect"
 import type { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
 import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
-import { GENESIS_HASH } from "../domain/chain/Chains.ts"
 import type { AuditEvent } from "../domain/events/AuditEvent.ts"
 import { emptyFilter } from "../domain/events/EventFilter.ts"
-import { type Recomputed, recompute } from "../domain/events/HashChain.ts"
+import { recompute } from "../domain/events/HashChain.ts"
+import { inSlices } from "../domain/InSlices.ts"
+import type { Sliced } from "../domain/Slices.ts"
 import type { SequenceRange } from "../ports/ChainRecompute.ts"
 import type { EventLog, LogUnavailable } from "../ports/EventLog.ts"
-import { EventStore, type StoredRow, StoreUnavailable } from "../ports/EventStore.ts"
+import { EventStore, type StoredRow, type StoreUnavailable } from "../ports/EventStore.ts"
 import { chainedEvents } from "./ChainProofs.ts"
+import { CheckedLinks } from "./CheckedLinks.ts"
 import { type Erasures, erasuresOfRows } from "./Erasures.ts"
 import { faultsOf } from "./EventSource.ts"
 import { chainRecompute } from "./RecomputeInProgram.ts"
@@ -28,8 +30,8 @@ export class CheckedEvents extends Context.Service<
   CheckedEvents,
   {
     /**
-     * Every event of a range, ascending. Fails with the first one that does not hold; who stops
-     * before the end does not know that they are those of the chain.
+     * Every event of a range, ascending. Fails with the first one that does not hold. Until it
+     * has ended, it is not known that they are those of the chain.
      */
     of(
       tenantId: string,
@@ -39,14 +41,6 @@ export class CheckedEvents extends Context.Service<
   }
 >()("alk/CheckedEvents") {}
 
-/** Events between which others have their turn. */
-const SLICE_EVENTS = 500
-
-const isOther = (sequence: number) => {
-  const cause = new Error(`event ${sequence} is no longer what the chain says`)
-  return Effect.fail(new StoreUnavailable({ operation: "read checked events", cause }))
-}
-
 const make = Effect.gen(function* () {
   const store = yield* EventStore
   const port = yield* chainRecompute
@@ -54,57 +48,53 @@ const make = Effect.gen(function* () {
 
   const read = Effect.fnUntraced(function* (
     tenantId: string,
-    { first, last }: SequenceRange,
+    range: SequenceRange,
     deduplicate: boolean
   ) {
     const lookup = { tenantId, port, chained: yield* chainedEvents(tenantId) }
-    let previous = {
-      sequence: first - 1,
-      hash: first === 1 ? GENESIS_HASH : (undefined as string | undefined)
-    }
-
-    const follows = ({ event }: Recomputed): boolean =>
-      previous.hash === undefined || event.prev_hash === previous.hash
+    const links = new CheckedLinks("event", range, lookup.chained)
 
     /** The next event; undefined if this is another one. */
     const taken = (body: string, erasures: Erasures): CheckedEvent | undefined => {
-      const sequenceNumber = previous.sequence + 1
-      const row: StoredRow = { sequenceNumber, version: 0, body, wrongColumns: [] }
+      const row: StoredRow = { sequenceNumber: links.next, version: 0, body, wrongColumns: [] }
       const found = recompute(body)
-      if (found === undefined || !follows(found)) return undefined
-      if (faultsOf(tenantId, row, found, erasures).length > 0) return undefined
-      previous = { sequence: sequenceNumber, hash: found.hash }
-      return { body, event: found.event }
+      if (found === undefined || faultsOf(tenantId, row, found, erasures).length > 0) {
+        return undefined
+      }
+      const { event, hash } = found
+      const { prev_hash: prevHash, sequence_number: sequenceNumber } = event
+      return links.take({ sequenceNumber, hash, prevHash }) ? { body, event } : undefined
+    }
+
+    /** The events up to the first that is another one; one in a step. */
+    function* eventsOf(
+      bodies: ReadonlyArray<string>,
+      erasures: Erasures
+    ): Sliced<ReadonlyArray<CheckedEvent>> {
+      const events: Array<CheckedEvent> = []
+      for (const body of bodies) {
+        const event = taken(body, erasures)
+        if (event === undefined) break
+        events.push(event)
+        yield
+      }
+      return events
     }
 
     const checked = Effect.fnUntraced(function* (bodies: ReadonlyArray<string>) {
-      const from = previous.sequence + 1
+      const from = links.next
       const rows = bodies.map((body, at) => ({ sequenceNumber: from + at, body }))
       const erasures = yield* erasuresOfRows(lookup, rows)
-      const events: Array<CheckedEvent> = []
-      for (const [at, body] of bodies.entries()) {
-        if (at % SLICE_EVENTS === 0) yield* Effect.yieldNow
-        const event = taken(body, erasures)
-        if (event === undefined) return yield* isOther(previous.sequence + 1)
-        events.push(event)
-      }
-      return events
+      const events = yield* inSlices(() => eventsOf(bodies, erasures))
+      return events.length === bodies.length ? events : yield* links.refuse()
     })
 
-    const end = Effect.suspend(() => {
-      const { hash, sequence } = previous
-      if (sequence !== last || hash === undefined) return isOther(sequence + 1)
-      return lookup
-        .chained([{ sequenceNumber: last, hash }])
-        .pipe(Effect.flatMap((proven) => (proven.has(hash) ? Effect.void : isOther(last))))
-    })
-
-    const filter = { ...emptyFilter, fromSequence: first, toSequence: last }
+    const filter = { ...emptyFilter, fromSequence: range.first, toSequence: range.last }
     return store
       .scan({ tenantId, filter, order: "asc" }, deduplicate)
       .pipe(
         Stream.mapEffect(checked),
-        Stream.concat(Stream.fromEffectDrain(end)),
+        Stream.concat(Stream.fromEffectDrain(links.end)),
         Stream.provideContext(context)
       )
   })

@@ -1,16 +1,18 @@
 /**
- * Trace facts for whoever selects executions by what they say, as CheckedEvents has events: each
- * recomputed as it is read, linked to the one before it, and the last one in the chain.
+ * Trace facts to select executions by, as CheckedEvents has events: each recomputed as it is read,
+ * linked to the one before it, and the last one in the chain.
  */
 import { Context, Effect, Layer, Stream } from "effect"
 import type { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
 import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
-import { GENESIS_HASH } from "../domain/chain/Chains.ts"
+import { inSlices } from "../domain/InSlices.ts"
+import type { Sliced } from "../domain/Slices.ts"
 import type { TraceFact } from "../domain/traces/TraceFact.ts"
 import type { EventLog, LogUnavailable } from "../ports/EventLog.ts"
-import { StoreUnavailable } from "../ports/EventStore.ts"
+import type { StoreUnavailable } from "../ports/EventStore.ts"
 import { type FactRange, TraceStore } from "../ports/TraceStore.ts"
 import { chainedFacts } from "./ChainProofs.ts"
+import { CheckedLinks, type LinkedRecord } from "./CheckedLinks.ts"
 import { factIn } from "./FactSource.ts"
 
 type Failure = LogUnavailable | StoreUnavailable
@@ -29,44 +31,37 @@ export class CheckedFacts extends Context.Service<
   }
 >()("alk/CheckedFacts") {}
 
-const isOther = (sequence: number) => {
-  const cause = new Error(`trace fact ${sequence} is no longer what the chain says`)
-  return Effect.fail(new StoreUnavailable({ operation: "read checked facts", cause }))
-}
+const linkOf = ({ chain_sequence, hash, prev_hash }: TraceFact): LinkedRecord => ({
+  sequenceNumber: chain_sequence,
+  hash,
+  prevHash: prev_hash
+})
 
 const make = Effect.gen(function* () {
   const store = yield* TraceStore
   const context = yield* Effect.context<ChainEnds | EventLog | ProjectionProgress | TraceStore>()
 
   const read = Effect.fnUntraced(function* (range: FactRange) {
-    const { first, last, tenantId } = range
-    const chained = yield* chainedFacts(tenantId)
-    let sequence = first - 1
-    let hash = first === 1 ? GENESIS_HASH : undefined
-    const checked = Effect.fnUntraced(function* (bodies: ReadonlyArray<string>) {
-      yield* Effect.yieldNow
+    const { tenantId } = range
+    const links = new CheckedLinks("trace fact", range, yield* chainedFacts(tenantId))
+    /** The facts up to the first that is another one; one in a step. */
+    function* factsOf(bodies: ReadonlyArray<string>): Sliced<ReadonlyArray<TraceFact>> {
       const facts: Array<TraceFact> = []
       for (const body of bodies) {
         const fact = factIn(body, tenantId)
-        const isNext =
-          fact?.chain_sequence === sequence + 1 && (hash === undefined || fact.prev_hash === hash)
-        if (fact === undefined || !isNext) return yield* isOther(sequence + 1)
-        sequence += 1
-        hash = fact.hash
+        if (fact === undefined || !links.take(linkOf(fact))) break
         facts.push(fact)
+        yield
       }
       return facts
-    })
-    const end = Effect.suspend(() => {
-      const lastHash = hash
-      if (sequence !== last || lastHash === undefined) return isOther(sequence + 1)
-      return chained([{ sequenceNumber: last, hash: lastHash }]).pipe(
-        Effect.flatMap((proven) => (proven.has(lastHash) ? Effect.void : isOther(last)))
-      )
+    }
+    const checked = Effect.fnUntraced(function* (bodies: ReadonlyArray<string>) {
+      const facts = yield* inSlices(() => factsOf(bodies))
+      return facts.length === bodies.length ? facts : yield* links.refuse()
     })
     return store
       .chain(range)
-      .pipe(Stream.mapEffect(checked), Stream.concat(Stream.fromEffectDrain(end)))
+      .pipe(Stream.mapEffect(checked), Stream.concat(Stream.fromEffectDrain(links.end)))
   })
 
   const ofExecution = Effect.fnUntraced(function* (
@@ -79,9 +74,7 @@ const make = Effect.gen(function* () {
     const facts = bodies
       .flatMap((body) => factIn(body, tenantId) ?? [])
       .filter((fact) => fact.execution_id === executionId && fact.chain_sequence <= last)
-    const proven = yield* chained(
-      facts.map(({ chain_sequence, hash }) => ({ sequenceNumber: chain_sequence, hash }))
-    )
+    const proven = yield* chained(facts.map(linkOf))
     return facts.filter(({ hash }) => proven.has(hash))
   })
 

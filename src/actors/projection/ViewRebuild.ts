@@ -175,10 +175,12 @@ class Comparison {
     const found = yield* this.#differences(from, records, stored)
     const isWhole = found.records.every(({ isShown }) => isShown)
     if (isWhole) for (const { record } of found.records) this.#learn(record)
+    // By what their columns say they may stay beside those that are stored, or win over them.
+    if (found.wrong.length > 0) yield* rows.remove(partition, found.wrong)
     const missing = isWhole ? [] : yield* this.#storeAgain(found, yield* this.#erasuresFrom(from))
     const kept = new Set([...stored.keys()].filter((offset) => !found.denied.has(offset)))
     const set_aside = yield* setAside(rows, this.#place, deniedRanges(found.denied, kept, end))
-    const indexed = yield* rows.index(partition, from, end)
+    const indexed = yield* rows.index(partition, from, end, tenantId)
     return {
       compared: found.records.length,
       stored: (yield* this.#storedOf(rows, missing)) + indexed,
@@ -203,11 +205,8 @@ class Comparison {
   /** Stores what is not shown, in its place of the chain; what it stores comes back. */
   readonly #storeAgain = Effect.fnUntraced(
     { self: this },
-    function* ({ denied, records, wrong }: Differences, erasures: Erasures) {
+    function* ({ denied, records }: Differences, erasures: Erasures) {
       const { partition, projected } = this.#place
-      // By what their columns say they may stay beside those that are stored, or win over them.
-      if (wrong.length > 0)
-        yield* (yield* StoredTopics).of(projected.topic).remove(partition, wrong)
       this.#removed = yield* this.#readRemoved
       const batch = projected.begin(this.#links)
       const missing = new Map(

@@ -58,14 +58,13 @@ const settleSpanIds = Effect.fnUntraced(function* (
 /** Ids of spans that facts name, and that have no row of their own. */
 const restoreSpanIds = Effect.fnUntraced(function* (
   store: StoreClient,
-  partition: number,
-  from: number,
-  below: number
+  ...[partition, from, below, tenantId]: Parameters<TopicRows["index"]>
 ) {
   const missing: Statement = (bind) => {
     const facts =
       `FROM ${store.facts} WHERE ${bind.partition(partition)}`
       + ` AND kafka_offset >= ${bind.integer(from)} AND kafka_offset < ${bind.integer(below)}`
+      + (tenantId === undefined ? "" : ` AND ${bind.tenant(tenantId)}`)
       + ` AND ${NAMES_A_SPAN}`
     return (
       `${facts} AND (${SPAN_ID}) NOT IN (SELECT ${SPAN_ID} FROM ${store.spanIds}`
@@ -139,7 +138,7 @@ const factRows = (store: StoreClient, mac: RecordMac): TopicRows => {
     ],
     {
       copied: (partition) => eraseFactCopies(store, partition),
-      index: (partition, from, below) => restoreSpanIds(store, partition, from, below),
+      index: (...of) => restoreSpanIds(store, ...of),
       removing: (partition, denied) =>
         Effect.andThen(settleSpanIds(store, partition, denied), emptyTrees(store)),
       removed: emptyTrees(store)

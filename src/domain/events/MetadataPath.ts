@@ -43,7 +43,7 @@ const valueAt = (metadata: JsonObject, keys: ReadonlyArray<string>): JsonValue |
   return value
 }
 
-/** Finds the value that a path means; undefined if there is none. */
+/** Finds the value at a path; undefined if there is none. */
 export const valueFinder = (path: string): ((metadata: JsonObject) => JsonValue | undefined) => {
   const candidates = metadataPathCandidates(path)
   return (metadata) => {

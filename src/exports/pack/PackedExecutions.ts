@@ -4,8 +4,7 @@
  * of each execution.
  */
 import { Effect, Stream } from "effect"
-import type { TraceFact } from "../../domain/traces/TraceFact.ts"
-import { parseFact } from "../../domain/traces/TraceFact.ts"
+import { parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
 import { StoreUnavailable } from "../../ports/EventStore.ts"
 import type { FactRange } from "../../ports/TraceStore.ts"
 import type { CheckedFacts } from "../../verify/CheckedFacts.ts"

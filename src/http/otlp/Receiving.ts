@@ -1,6 +1,6 @@
 /**
  * How many messages of OTLP/gRPC are received at a time, by whom. Each is held as a whole, so only
- * as many as have room together; calls whose messages don't come hold up nobody for long.
+ * as many as have room together; calls whose messages don't come delay others only briefly.
  */
 import { Effect, Schedule, Semaphore } from "effect"
 import { type ApiError, unavailable } from "../messages/ApiError.ts"

@@ -2,7 +2,7 @@
  * Erasing the details of an event: finds what the id names and writes the chained event that says
  * so. The details themselves are taken out by the projection, which reads it like any other event.
  */
-import { Context, Effect, Layer, RcMap, Redacted, Schema, Semaphore } from "effect"
+import { Context, Effect, Layer, Option, RcMap, Redacted, Schema, Semaphore, Stream } from "effect"
 import { WrittenEvents, type WrittenReader } from "../../actors/follower/WrittenEvents.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { treeNameOf } from "../../domain/chain/Chains.ts"
@@ -148,32 +148,23 @@ const make = Effect.fnUntraced(function* (secret: string) {
   const events = yield* WrittenEvents
   const written = yield* makeWritten
 
-  /** Events of a filter that come after one of them, in the order of the chain. */
-  const pageOf = Effect.fnUntraced(function* (
-    tenantId: string,
-    filter: EventFilter,
-    afterSequence: number
-  ) {
-    const { final: deduplicate } = projection.of(tenantId)
-    const { bodies } = yield* store.page(
-      { tenantId, filter, order: "asc", offset: 0, limit: PAGE_EVENTS, afterSequence },
-      deduplicate
-    )
-    return bodies.flatMap((body) => parseEvent(body) ?? [])
-  })
+  /** Pages of the events of a filter, in the order of the chain. */
+  const pagesOf = (tenantId: string, filter: EventFilter) =>
+    Stream.paginate(0, (afterSequence) => {
+      const { final: deduplicate } = projection.of(tenantId)
+      const query = { tenantId, filter, order: "asc", offset: 0, limit: PAGE_EVENTS } as const
+      return Effect.map(store.page({ ...query, afterSequence }, deduplicate), ({ bodies }) => {
+        const events = bodies.flatMap((body) => parseEvent(body) ?? [])
+        const last = events.length < PAGE_EVENTS ? undefined : events.at(-1)
+        return [[events], Option.fromUndefinedOr(last?.sequence_number)] as const
+      })
+    })
 
   /** What erases events with this id as the store has it, by the number that it names. */
   const erasuresOf = Effect.fnUntraced(function* (tenantId: string, eventId: string) {
     const filter = { ...emptyFilter, action: ERASURE_ACTION, resourceId: eventId }
-    const all: Array<AuditEvent> = []
-    for (let after = 0; ; ) {
-      const found = yield* pageOf(tenantId, filter, after)
-      all.push(...found)
-      const last = found.at(-1)
-      if (last === undefined || found.length < PAGE_EVENTS) break
-      after = last.sequence_number
-    }
-    return Map.groupBy(all, (event) => erasureOf(event)?.sequence_number)
+    const pages = yield* Stream.runCollect(pagesOf(tenantId, filter))
+    return Map.groupBy(pages.flat(), (event) => erasureOf(event)?.sequence_number)
   })
 
   /** What there is to erase, as much of it as one request may. */
@@ -191,9 +182,8 @@ const make = Effect.fnUntraced(function* (secret: string) {
     const targets = new Map<number, AuditEvent>()
     let reserved: EventReserved | undefined
     let isKnown = false
-    for (let after = 0; targets.size < BATCH_ITEMS_MAX; ) {
-      const found = yield* pageOf(tenantId, { ...emptyFilter, id: eventId }, after)
-      for (const { erased_at, sequence_number } of found) {
+    const take = Effect.fnUntraced(function* (page: ReadonlyArray<AuditEvent>) {
+      for (const { erased_at, sequence_number } of page) {
         const event = yield* written(reader, tenantId, eventId, sequence_number)
         const { action } = event
         if (action.startsWith(RESERVED_ACTION_PREFIX)) {
@@ -205,10 +195,10 @@ const make = Effect.fnUntraced(function* (secret: string) {
           targets.set(sequence_number, event)
         }
       }
-      const last = found.at(-1)
-      if (last === undefined || found.length < PAGE_EVENTS) break
-      after = last.sequence_number
-    }
+      return targets.size < BATCH_ITEMS_MAX
+    })
+    const pages = pagesOf(tenantId, { ...emptyFilter, id: eventId })
+    yield* pages.pipe(Stream.takeWhileEffect(take), Stream.runDrain)
     if (!isKnown) return yield* reserved ?? new EventUnknown({ eventId })
     return [...targets.values()].slice(0, BATCH_ITEMS_MAX)
   }, Effect.scoped)

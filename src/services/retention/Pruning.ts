@@ -210,7 +210,7 @@ const coveringCheckpoint = Effect.fnUntraced(function* (key: ChainKey, cutOff: s
 
 /**
  * When the last record of a proven point was recorded, as its hash covers it; undefined if the store
- * has no such record (any more): a column says whatever somebody writes there.
+ * has no such record (any more). A column may have been changed.
  */
 const recordedAt = Effect.fnUntraced(function* (
   { chain, tenantId }: ChainKey,

@@ -4,10 +4,12 @@
  * Follows `alk.progress` of its partition, because only what is visible there may be evicted.
  */
 import { Effect, Option } from "effect"
+import { inSlices } from "../../../domain/InSlices.ts"
 import { isMarked } from "../../../domain/records/FactPlace.ts"
 import { noProgress, type Progress, progressAfter } from "../../../domain/records/Progress.ts"
 import type { RecordMac } from "../../../domain/records/RecordMac.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
+import type { Sliced } from "../../../domain/Slices.ts"
 import { nowMicros } from "../../../domain/Timestamp.ts"
 import type {
   EventLog,
@@ -36,13 +38,6 @@ const CATCH_UP_INTERVAL_MS = 20
 const IDLE_MICROS = 10 * 60 * 1_000_000
 const LOOK_MICROS = 1_000_000
 
-/** MACs between two looks at what else is to be done: some 5 ms. */
-const CHECKED_AT_ONCE = 2_000
-
-interface LoadedAndChecked extends LoadedExecution {
-  readonly isGenuine: boolean
-}
-
 /** What the cache needs of the store. */
 export type TraceLookup = Pick<TraceStore["Service"], "load" | "position">
 
@@ -54,6 +49,15 @@ const commandsOf = (chunk: ReadonlyArray<ReceivedCommand>): ReadonlyArray<TraceC
       ? [{ tenantId: received.command.tenantId, operations: received.command.traces }]
       : []
   )
+
+/** Whether this service has written every row that is said to be of it; one in a step. */
+function* isWrittenBy(mac: RecordMac, { marked }: LoadedExecution): Sliced<boolean> {
+  for (const fact of marked) {
+    if (!isMarked(mac, fact)) return false
+    yield
+  }
+  return true
+}
 
 export class ExecutionCache {
   readonly #log: EventLog["Service"]
@@ -99,12 +103,12 @@ export class ExecutionCache {
       return Effect.succeed(this.#state.tracesForgotten === 0 ? NONE : missing)
     }
     return this.#load(this.#store, missing).pipe(
-      Effect.flatMap((loaded) => Effect.forEach(loaded, this.#marked)),
+      Effect.flatMap((loaded) => Effect.forEach(loaded, this.#checked)),
       Effect.timeoutOption(LOAD_TIMEOUT),
       Effect.catch((error) =>
         Effect.as(
           Effect.logWarning("executions could not be loaded", { error: String(error) }),
-          Option.none<ReadonlyArray<LoadedAndChecked>>()
+          Option.none()
         )
       ),
       Effect.flatMap((loaded) => {
@@ -114,20 +118,13 @@ export class ExecutionCache {
         }
         const now = nowMicros()
         const wrong = loaded.value.filter(
-          ({ isGenuine, ...one }) => !isGenuine || !this.#state.traces.take(one, now)
+          ({ isWritten, loaded: one }) => !isWritten || !this.#state.traces.take(one, now)
         )
         if (wrong.length === 0) return Effect.succeed(NONE)
         // Treated as if the store had not answered: what it says can't be continued.
-        const executions = wrong.map(({ executionId, tenantId }) => `${tenantId}/${executionId}`)
-        return Effect.as(
-          Effect.logError(
-            "AN EXECUTION IS NOT STORED AS IT WAS WRITTEN: alk rebuild-view mends it",
-            {
-              executions
-            }
-          ),
-          missing
-        )
+        const executions = wrong.map(({ loaded: one }) => `${one.tenantId}/${one.executionId}`)
+        const message = "AN EXECUTION IS NOT STORED AS IT WAS WRITTEN: alk rebuild-view mends it"
+        return Effect.as(Effect.logError(message, { executions }), missing)
       })
     )
   }
@@ -153,16 +150,11 @@ export class ExecutionCache {
       )
     })
 
-  /** Whether this service has written what is said to be there, all of it. */
-  readonly #marked = Effect.fnUntraced({ self: this }, function* (loaded: LoadedExecution) {
-    const { marked } = loaded
-    for (let at = 0; at < marked.length; at += CHECKED_AT_ONCE) {
-      const some = marked.slice(at, at + CHECKED_AT_ONCE)
-      if (!some.every((fact) => isMarked(this.#mac, fact))) return { ...loaded, isGenuine: false }
-      yield* Effect.yieldNow
-    }
-    return { ...loaded, isGenuine: true } satisfies LoadedAndChecked
-  })
+  readonly #checked = (loaded: LoadedExecution) =>
+    Effect.map(
+      inSlices(() => isWrittenBy(this.#mac, loaded)),
+      (isWritten) => ({ loaded, isWritten })
+    )
 
   /**
    * What the store holds of them, asked while it held everything that may have been forgotten: a

@@ -3,7 +3,6 @@
  * not with history: what has ended or is idle leaves as soon as the store shows it, and is loaded
  * from there when it is named again. Knows no operations.
  */
-
 import type { MarkedFact } from "../../../domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import { holdsItsHashes, parseFact } from "../../../domain/traces/TraceFact.ts"
@@ -52,7 +51,6 @@ const unpack = (
   }
   if (entry.header.started_at === "" || named.size > 0) return undefined
   const { header } = entry
-  header.event_count = 0
   for (const { factNumber, offset, sequenceNumber } of marked) {
     header.fact_count = Math.max(header.fact_count, factNumber)
     header.event_count = Math.max(header.event_count, sequenceNumber)
@@ -60,7 +58,7 @@ const unpack = (
   }
   const numbers = new Set(marked.map(({ factNumber }) => factNumber))
   if (numbers.size !== header.fact_count) return undefined
-  entry.header.logged = "nowhere"
+  header.logged = "nowhere"
   entry.unlogged = new Set(entry.spans.keys())
   return entry
 }

@@ -704,7 +704,7 @@ export abstract class SqlExpressions extends SqlReader {
     })
   }
 
-  /** What is given where ClickHouse takes a text for a time zone: such a text, or what is none ever. */
+  /** What ClickHouse may take for a time zone: the name of one, or a value that is no text. */
   #zone({ is, sql }: Expression, token: Token): void {
     const problem = is === "text" ? zoneProblem(sql.slice(1, -1)) : zoneProblem()
     const isNoText = is === "literal" ? !DIGITS_AS_TEXT.test(sql) : TIME.test(sql)

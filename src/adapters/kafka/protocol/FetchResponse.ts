@@ -248,7 +248,7 @@ export class AnswerRoom {
   }
 }
 
-/** Why the records of a batch can't be taken, whoever asks for them; undefined for other failures. */
+/** Why no program can read the records of a batch; undefined for failures that may pass. */
 export const unreadableReason = (error: unknown): string | undefined =>
   error instanceof InflateFailed
   || error instanceof RecordsUnreadable

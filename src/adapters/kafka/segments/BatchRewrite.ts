@@ -86,7 +86,7 @@ interface Inflated {
 
 /**
  * Its records as they were before compression, or why that can't be known: the checksum of the batch
- * holds, so somebody else wrote it as it is.
+ * holds, so another program wrote it like this.
  */
 const inflatedOf = async (batch: SegmentBatch): Promise<Inflated | string> => {
   try {
