@@ -2,9 +2,12 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import { useLocation } from "preact-iso/router"
+import type { Chain } from "../client/gen/Api.d.ts"
+import { useAnswer } from "./api/Answer.ts"
 import { Palette } from "./Palette.tsx"
 import { places } from "./Places.ts"
-import { Failure } from "./parts/Basics.tsx"
+import { Ago, Failure, State } from "./parts/Basics.tsx"
+import { count } from "./parts/Format.ts"
 import { pageKeys } from "./state/PageKeys.ts"
 import { keys, theme, themes, zone, zones } from "./state/Preferences.ts"
 import { type SignedIn, signOut, signOutFailure } from "./state/Session.ts"
@@ -71,6 +74,24 @@ const Who = ({ session }: { readonly session: Session["session"] }) => (
     {signOutFailure.value === undefined ? undefined : <Failure failure={signOutFailure.value} />}
   </div>
 )
+
+/** How often the newest checkpoint is asked for. */
+const SIGNED_SECONDS = 15
+
+/** How far the chain of events is signed, on every page; a word less than what is not known. */
+const Signed = () => {
+  const { data, failure } = useAnswer<Chain>("/v1/chain", SIGNED_SECONDS)
+  if (failure !== undefined) return <State tone="warn">last checkpoint: not up to date</State>
+  if (data === undefined) return <span class="faint">last checkpoint …</span>
+  const { checkpoint } = data
+  return checkpoint === undefined ? (
+    <span class="faint">no checkpoint yet</span>
+  ) : (
+    <a href="/chain">
+      Signed to #{count(checkpoint.tree_size)} <Ago at={checkpoint.created_at} />
+    </a>
+  )
+}
 
 const shortcuts: ReadonlyArray<readonly [keys: string, what: string]> = [
   ...places.map(({ letter, title }) => [`g ${letter}`, title] as const),
@@ -143,6 +164,11 @@ export const Shell = ({
         <p class="brand">
           <strong>alk</strong>
         </p>
+        {session.scopes.includes("read") ? (
+          <p class="signed">
+            <Signed />
+          </p>
+        ) : undefined}
         <Menu path={path} />
         <div class="bottom">
           <Who session={session} />

@@ -67,7 +67,7 @@ describe("signing in", () => {
     await world.visit.page.getByRole("alert").getByText("missing, unknown or revoked").waitFor()
     // The browser writes every refused request into its console.
     world.visit.errors.length = 0
-    await world.visit.picture("sign-in-refused")
+    await world.visit.assertSound("sign-in-refused")
     await world.visit.signIn(key)
     await world.visit.heading("Overview").waitFor()
     const kept = await world.visit.page.evaluate(
@@ -101,7 +101,7 @@ describe("signing in", () => {
     const ended = world.visit.page.getByText("Your session has ended")
     await world.visit.page.getByRole("button", { name: "Verify again" }).or(ended).click()
     await ended.waitFor()
-    await world.visit.picture("sign-in-again")
+    await world.visit.assertSound("sign-in-again")
     await world.visit.signIn(key)
     await world.visit.heading("Overview").waitFor()
     assert.deepStrictEqual(world.visit.foreign, [])
@@ -109,23 +109,18 @@ describe("signing in", () => {
 })
 
 describe("the overview", () => {
-  itShowsTheOverview(world, [
-    [1_440, false],
-    [375, true]
-  ])
+  itShowsTheOverview(world)
 
   it("shows an empty tenant how to begin, and ticks what has arrived", async () => {
     await open("/")
     await world.visit.signIn(empty)
     await world.visit.heading("Welcome").waitFor()
     await world.visit.page.getByText(`${world.running.url}/v1/events?sync=true`).first().waitFor()
-    assert.deepStrictEqual(await world.visit.faults(), [])
-    await world.visit.picture("onboarding")
+    await world.visit.assertSound("onboarding")
     const { page } = world.visit
     await world.visit.open("/executions")
     await page.getByText("Authorization=Bearer%20$ALK_API_KEY").waitFor()
-    assert.deepStrictEqual(await world.visit.faults(), [])
-    await world.visit.picture("executions-none")
+    await world.visit.assertSound("executions-none")
     await page.getByRole("link", { name: "How to send" }).click()
     await world.visit.heading("Welcome").waitFor()
     await world.visit.open("/")
@@ -137,8 +132,7 @@ describe("the overview", () => {
     const client = new Client(world.running.url, empty)
     await client.call("/api/v1/executions", { body: { agent_id: "first-agent" } })
     await page.getByRole("link", { name: "first-agent" }).waitFor()
-    assert.deepStrictEqual(await world.visit.faults(), [])
-    await world.visit.picture("onboarding-done")
+    await world.visit.assertSound("onboarding-done")
     await page.getByRole("link", { name: "Go to the overview" }).click()
     await world.visit.heading("Overview").waitFor()
     await page.goto(`${world.running.url}/settings`)
@@ -183,7 +177,7 @@ describe("the overview", () => {
     await world.visit.open("/chain")
     await world.visit.signIn(reader)
     await page.getByRole("alert").getByText("This page can't be loaded").waitFor()
-    await world.visit.picture("page-not-loaded")
+    await world.visit.assertSound("page-not-loaded")
     await page.unroute("**/console/Chain-*.js")
     await page.getByRole("button", { name: "Try again" }).click()
     await world.visit.heading("Chain").waitFor()

@@ -7,7 +7,9 @@ import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
 import { AxeBuilder } from "@axe-core/playwright"
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
+import { assert } from "vitest"
 import { candidatesOf } from "../../src/adapters/chromium/FindChromium.ts"
+import { isWhole } from "../support/Runs.ts"
 
 const PICTURES = "coverage/console"
 /** Milliseconds that anything on a page may take: many programs and browsers share the machine. */
@@ -34,9 +36,22 @@ export interface VisitOptions {
 }
 
 /** How a page is looked at: width of the window in pixels, and whether the system has it dark. */
-export type Look = readonly [width: number, isDark: boolean]
+type Look = readonly [width: number, isDark: boolean]
 
-export const coloursOf = (isDark: boolean): string => (isDark ? "dark" : "light")
+/** All of them in `npm run test:all`, the two that differ most in `npm test`. */
+const looks: ReadonlyArray<Look> = isWhole
+  ? [1_440, 768, 375].flatMap(
+      (width): ReadonlyArray<Look> => [
+        [width, false],
+        [width, true]
+      ]
+    )
+  : [
+      [1_440, false],
+      [375, true]
+    ]
+
+const coloursOf = (isDark: boolean): "dark" | "light" => (isDark ? "dark" : "light")
 
 export class Visit {
   readonly page: Page
@@ -105,9 +120,25 @@ export class Visit {
     )
   }
 
-  async picture(name: string): Promise<void> {
+  /**
+   * What is shown now is whole in every look: no wider than the window, without serious faults of
+   * accessibility. Leaves a picture of each to be looked at, and the page as it was.
+   */
+  async assertSound(name: string): Promise<void> {
+    const { height, width: widthBefore } = this.page.viewportSize()!
+    const before = await this.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     mkdirSync(PICTURES, { recursive: true })
-    await this.page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
+    for (const [width, isDark] of looks) {
+      const look = `${name}-${width}-${coloursOf(isDark)}`
+      await this.page.setViewportSize({ width, height })
+      await this.page.emulateMedia({ colorScheme: coloursOf(isDark) })
+      await this.page.screenshot({ path: join(PICTURES, `${look}.png`), fullPage: true })
+      assert.isFalse(await this.overflows(), `${look} is wider than the window`)
+      // Wide pages show the most, narrow ones fold it: between them is nothing new.
+      if (width !== 768) assert.deepStrictEqual(await this.faults(), [], look)
+    }
+    await this.page.setViewportSize({ width: widthBefore, height })
+    await this.page.emulateMedia({ colorScheme: coloursOf(before === true) })
   }
 
   end(): Promise<void> {

@@ -7,16 +7,10 @@ import { openWire } from "./Wire.ts"
 
 const HOUR_MS = 3_600_000
 
-const { becomes, begin, countSince, itIsUsable, parameter, send, total, world } = eventsWorld()
+const { becomes, begin, countSince, parameter, send, total, world } = eventsWorld()
 const { assertQuiet, open } = world
 
 describe("the list of events", () => {
-  itIsUsable([
-    [1_440, true],
-    [768, false],
-    [375, false]
-  ])
-
   it("tells of new events, and shows them when asked to", async () => {
     const page = await begin("/events")
     await page.getByText(`${total()} events, the first of them`).waitFor()
@@ -35,7 +29,7 @@ describe("the list of events", () => {
     await world.visit.context.setOffline(true)
     await page.locator(".rows-scroller").evaluate((one) => (one.scrollTop = one.scrollHeight))
     await page.getByRole("alert").getByText("can't be reached").waitFor()
-    await world.visit.picture("events-unreachable")
+    await world.visit.assertSound("events-unreachable")
     await world.visit.context.setOffline(false)
     await page.locator('tr[aria-rowindex="501"]').getByText("failure").waitFor()
     await world.visit.context.setOffline(true)
@@ -43,7 +37,7 @@ describe("the list of events", () => {
     await page.getByLabel("Query").press("Enter")
     await page.locator(".list, .facets").getByText("Not loaded.").first().waitFor()
     assert.strictEqual(await page.getByText("can't be reached").count(), 1)
-    await world.visit.picture("events-search-unreachable")
+    await world.visit.assertSound("events-search-unreachable")
     await world.visit.context.setOffline(false)
     await page.getByText("500 events, the first of them").waitFor()
     await page.getByRole("checkbox", { name: "failure" }).waitFor()
@@ -120,8 +114,7 @@ describe("columns and views", () => {
     await page.locator("table.events tbody td a").first().waitFor()
     await page.getByText("Saved views").click()
     await page.getByRole("link", { name: "Errors & regions" }).waitFor()
-    assert.deepStrictEqual(await world.visit.faults(), [])
-    await world.visit.picture("events-views")
+    await world.visit.assertSound("events-views")
     await page.getByRole("link", { name: "Errors & regions" }).click()
     await page.getByRole("columnheader", { name: "metadata.request.region" }).waitFor()
     await becomes("where", "outcome:error")
@@ -159,8 +152,7 @@ describe("an event", () => {
     await page.locator(".steps .bad").getByText("details", { exact: true }).waitFor()
     await page.locator(".steps .bad").getByText("content", { exact: true }).waitFor()
     assert.strictEqual(await page.getByText("in the signed tree of").count(), 0)
-    assert.deepStrictEqual(await world.visit.faults(), [])
-    await world.visit.picture("events-broken")
+    await world.visit.assertSound("events-broken")
     assertQuiet()
   })
 })
@@ -178,7 +170,7 @@ describe("the live page", () => {
     await send("live.paused")
     await page.getByText("2 events since the pause").waitFor()
     assert.strictEqual(await countOfRows("live.paused"), 0)
-    await world.visit.picture("live-paused")
+    await world.visit.assertSound("live-paused")
     await page.getByRole("button", { name: "Go on" }).click()
     await page.locator('tr[aria-rowindex="3"]').getByText("live.paused").waitFor()
     assert.strictEqual(await countOfRows("live.paused"), 2)
@@ -197,8 +189,7 @@ describe("the live page", () => {
     await page.getByLabel("Query").press("Enter")
     await page.getByRole("alert").getByText("column 9").waitFor()
     await page.getByText("not live").waitFor()
-    assert.deepStrictEqual(await world.visit.faults(), [])
-    await world.visit.picture("live-refused")
+    await world.visit.assertSound("live-refused")
   })
 
   it("says that it is cut, and shows once what came meanwhile", async () => {
@@ -214,7 +205,7 @@ describe("the live page", () => {
       wire.change("cut")
       await page.getByText("cut", { exact: true }).waitFor()
       assert.strictEqual(await page.getByText("live", { exact: true }).count(), 0)
-      await world.visit.picture("live-cut")
+      await world.visit.assertSound("live-cut")
       await send("live.during")
       wire.change("whole")
       await page.locator('tr[aria-rowindex="2"]').getByText("live.during").waitFor()
@@ -223,7 +214,7 @@ describe("the live page", () => {
         .getByText(/^cut at .+ for \d+ s; /)
         .waitFor()
       await page.locator('tr[aria-rowindex="4"]').getByText("live.before").waitFor()
-      await world.visit.picture("live-after-cut")
+      await world.visit.assertSound("live-after-cut")
       assert.strictEqual(await countOfRows("live.before"), 1)
       // A wire that carries nothing looks like a quiet tenant, but for the comments that lack.
       await page.getByText("live", { exact: true }).waitFor()

@@ -1,7 +1,7 @@
 /** The page of events as people use it, over some thousand events. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
-import { actions, COUNT, countOf, eventsWorld } from "./EventsWorld.ts"
+import { actions, COUNT, countOf, eventsWorld, LONG_TEXT } from "./EventsWorld.ts"
 
 const { becomes, begin, itIsUsable, parameter, send, total, world } = eventsWorld()
 const { assertQuiet } = world
@@ -31,16 +31,12 @@ describe("the list of events", () => {
     assertQuiet()
   })
 
-  itIsUsable([
-    [1_440, false],
-    [375, true]
-  ])
+  itIsUsable()
 
   it("says what to do where nothing matches", async () => {
     const page = await begin("/events?where=action:nothing")
     await page.getByRole("heading", { name: "No event matches" }).waitFor()
-    assert.deepStrictEqual(await world.visit.faults(), [])
-    await world.visit.picture("events-none")
+    await world.visit.assertSound("events-none")
     assertQuiet()
   })
 })
@@ -77,7 +73,7 @@ describe("the query", () => {
     await page.keyboard.press("Escape")
     await page.keyboard.press("/")
     await page.getByRole("option", { name: "outcome:failure metadata.amount>2000" }).waitFor()
-    await world.visit.picture("events-asked-before")
+    await world.visit.assertSound("events-asked-before")
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("Enter")
     await page.keyboard.press("Enter")
@@ -85,11 +81,28 @@ describe("the query", () => {
     assertQuiet()
   })
 
+  it("is completed with what the rest of it finds", async () => {
+    const page = await begin("/events?where=metadata.amount<2")
+    await page.getByText("2 events, the first of them").waitFor()
+    await page.keyboard.press("/")
+    await page.keyboard.press("End")
+    await page.keyboard.type(" -action:")
+    await page.getByRole("option", { name: `action:${actions[0]} 1` }).waitFor()
+    const offers = page.getByRole("listbox", { name: "Fields and values" }).getByRole("option")
+    assert.strictEqual(await offers.count(), 2)
+    await page.keyboard.press("Escape")
+    await page.keyboard.type("x OR action:")
+    await page
+      .getByRole("option", { name: `action:${actions[0]} 1,000` })
+      .or(page.getByRole("option", { name: `action:${actions[0]} 1000` }))
+      .waitFor()
+    assertQuiet()
+  })
+
   it("points at what is wrong with it", async () => {
     const page = await begin("/events?where=outcome:sucess")
     await page.getByRole("alert").getByText("column 9").first().waitFor()
-    assert.deepStrictEqual(await world.visit.faults(), [])
-    await world.visit.picture("events-refused")
+    await world.visit.assertSound("events-refused")
   })
 
   it("is narrowed and widened by clicks on values", async () => {
@@ -125,6 +138,21 @@ describe("an event", () => {
     assertQuiet()
   })
 
+  it("shows long texts when they are asked for, and copies them whole", async () => {
+    const page = await begin("/events?event=42")
+    const json = page.getByRole("region", { name: "The event as JSON" })
+    await json.getByText("(6,000 characters)").waitFor()
+    await page.getByRole("button", { name: "Show the long text" }).click()
+    await json.getByText(LONG_TEXT.trim()).waitFor()
+    await page.getByRole("button", { name: "Cut long texts" }).click()
+    await json.getByText("(6,000 characters)").waitFor()
+    await world.visit.context.grantPermissions(["clipboard-read", "clipboard-write"])
+    await page.getByRole("button", { name: "Copy JSON" }).click()
+    const copied = await page.evaluate("navigator.clipboard.readText()")
+    assert.strictEqual(JSON.parse(String(copied)).metadata.note, LONG_TEXT)
+    assertQuiet()
+  })
+
   it("is proved up to the signed root, and the proof can be kept", async () => {
     const page = await begin("/events?event=1234")
     await page.getByText("in the signed tree of").waitFor()
@@ -156,9 +184,7 @@ describe("the live page", () => {
     await page.getByText("50 events shown so far").waitFor()
     await send("live.first")
     await page.locator('tr[aria-rowindex="2"]').getByText("live.first").waitFor()
-    assert.deepStrictEqual(await world.visit.faults(), [])
-    assert.isFalse(await world.visit.overflows())
-    await world.visit.picture("live")
+    await world.visit.assertSound("live")
     assertQuiet()
   })
 })

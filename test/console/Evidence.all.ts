@@ -86,9 +86,7 @@ const download = async (): Promise<string> => {
 }
 
 const assertSound = async (name: string) => {
-  await world.visit.picture(name)
-  assert.deepStrictEqual(await world.visit.faults(), [])
-  assert.isFalse(await world.visit.overflows())
+  await world.visit.assertSound(name)
 }
 
 describe("the page of evidence", () => {

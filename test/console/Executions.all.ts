@@ -2,23 +2,10 @@
 import { assert, describe, it } from "vitest"
 import { LONG, MANY, runsWorld } from "./RunsWorld.ts"
 
-const { begin, itIsUsable, itShowsWhatFailed, rowsIn, world } = runsWorld(MANY)
+const { begin, rowsIn, world } = runsWorld(MANY)
 const { assertQuiet } = world
 
-describe("the list of executions", () => {
-  itIsUsable([
-    [1_440, true],
-    [375, false]
-  ])
-})
-
 describe("an execution", () => {
-  itShowsWhatFailed([
-    [1_440, true],
-    [768, false],
-    [375, false]
-  ])
-
   it("is gathered by name where it is large", async () => {
     const page = await begin("/executions/large?view=graph")
     await page.getByRole("heading", { name: "Too many nodes to draw" }).waitFor()
@@ -27,7 +14,7 @@ describe("an execution", () => {
     await graph.getByRole("button", { name: "search 100 times" }).waitFor()
     assert.strictEqual(await graph.getByRole("button").count(), 3)
     await graph.locator(".note").getByText("100 times").first().waitFor()
-    await world.visit.picture("execution-gathered")
+    await world.visit.assertSound("execution-gathered")
     await page.getByRole("checkbox", { name: "gathered by name" }).uncheck()
     await graph.getByRole("button").nth(200).waitFor()
     assert.strictEqual(await graph.getByRole("button").count(), 201)

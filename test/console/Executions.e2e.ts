@@ -37,14 +37,11 @@ describe("the list of executions", () => {
     assertQuiet()
   })
 
-  itIsUsable([[1_440, false]])
+  itIsUsable()
 })
 
 describe("an execution", () => {
-  itShowsWhatFailed([
-    [1_440, false],
-    [375, true]
-  ])
+  itShowsWhatFailed()
 
   it("is folded, zoomed and read as a log and as JSON", async () => {
     const page = await begin("/executions/failing")
@@ -85,8 +82,7 @@ describe("an execution", () => {
     assert.strictEqual(await graph.getByRole("button").count(), 3)
     assert.isAbove(await graph.locator(".graph-edge.inferred").count(), 0)
     assert.strictEqual(await graph.locator(".graph-edge.parent").count(), 2)
-    assert.deepStrictEqual(await world.visit.faults(), [])
-    await world.visit.picture("execution-graph")
+    await world.visit.assertSound("execution-graph")
     await page.getByRole("checkbox", { name: "inferred edges" }).uncheck()
     await graph.locator(".graph-edge.inferred").first().waitFor({ state: "detached" })
     assert.strictEqual(await graph.locator(".graph-edge.parent").count(), 2)
@@ -112,7 +108,7 @@ describe("an execution", () => {
       }
     ])
     await page.getByRole("button", { name: "TOOL_CALL came later" }).waitFor()
-    await world.visit.picture("execution-live")
+    await world.visit.assertSound("execution-live")
     await sendOperations(client, [
       { op: "span.end", span_id: "late", status: "COMPLETED" },
       { op: "execution.end", execution_id: "running", status: "COMPLETED" }
@@ -125,7 +121,6 @@ describe("an execution", () => {
   it("says so where there is none", async () => {
     const page = await begin("/executions/nobody")
     await page.getByRole("alert").getByText("there is no such execution").waitFor()
-    assert.deepStrictEqual(await world.visit.faults(), [])
-    await world.visit.picture("execution-none")
+    await world.visit.assertSound("execution-none")
   })
 })

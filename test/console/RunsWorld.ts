@@ -5,7 +5,7 @@ import { assert, it } from "vitest"
 import { Client } from "../support/Client.ts"
 import { testKey } from "../support/Program.ts"
 import { sharedParts } from "../support/SharedParts.ts"
-import { coloursOf, type Look, type VisitOptions } from "./ConsoleBrowser.ts"
+import type { VisitOptions } from "./ConsoleBrowser.ts"
 import { type ConsoleWorld, consoleWorld } from "./ConsoleWorld.ts"
 
 /** Reads; the other one writes. */
@@ -115,9 +115,9 @@ export interface RunsWorld {
   /** Rows of the list. */
   readonly rowsIn: () => Locator
   /** Of the list: a test for each look. */
-  readonly itIsUsable: (looks: ReadonlyArray<Look>) => void
+  readonly itIsUsable: () => void
   /** Of an execution: a test for each look. */
-  readonly itShowsWhatFailed: (looks: ReadonlyArray<Look>) => void
+  readonly itShowsWhatFailed: () => void
 }
 
 /** `spans`: of the large execution. */
@@ -147,40 +147,30 @@ export const runsWorld = (spans: number): RunsWorld => {
     world,
     begin,
     rowsIn: () => world.visit.page.locator("main tbody tr"),
-    itIsUsable: (looks) => {
-      for (const [width, isDark] of looks) {
-        const colours = coloursOf(isDark)
-        it(`is usable at ${width} px, ${colours}`, async () => {
-          const page = await begin("/executions", { width, isDark })
-          await page.getByText(`${EXECUTIONS} executions`).waitFor()
-          assert.deepStrictEqual(await world.visit.faults(), [])
-          assert.isFalse(await world.visit.overflows())
-          await world.visit.picture(`executions-${width}-${colours}`)
-          world.assertQuiet()
-        })
-      }
+    itIsUsable: () => {
+      it("is usable in every look", async () => {
+        const page = await begin("/executions")
+        await page.getByText(`${EXECUTIONS} executions`).waitFor()
+        await world.visit.assertSound("executions")
+        world.assertQuiet()
+      })
     },
-    itShowsWhatFailed: (looks) => {
-      for (const [width, isDark] of looks) {
-        const colours = coloursOf(isDark)
-        it(`shows what failed and what was said, at ${width} px, ${colours}`, async () => {
-          const page = await begin("/executions/failing?span=customer", { width, isDark })
-          await page.getByText("7 facts verified").waitFor()
-          await page.getByText("the CRM did not answer").first().waitFor()
-          await page.getByText("at customer (crm.ts:7)").first().waitFor()
-          assert.isAbove(await page.locator(".critical").count(), 1)
-          assert.deepStrictEqual(await world.visit.faults(), [])
-          assert.isFalse(await world.visit.overflows())
-          await world.visit.picture(`execution-${width}-${colours}`)
-          await page
-            .locator(".span-rows")
-            .getByRole("button", { name: /LLM_CALL chat/ })
-            .click()
-          await page.getByText("Whose invoice?").first().waitFor()
-          await page.getByText("calls customer").waitFor()
-          world.assertQuiet()
-        })
-      }
+    itShowsWhatFailed: () => {
+      it("shows what failed and what was said", async () => {
+        const page = await begin("/executions/failing?span=customer")
+        await page.getByText("7 facts verified").waitFor()
+        await page.getByText("the CRM did not answer").first().waitFor()
+        await page.getByText("at customer (crm.ts:7)").first().waitFor()
+        assert.isAbove(await page.locator(".critical").count(), 1)
+        await world.visit.assertSound("execution")
+        await page
+          .locator(".span-rows")
+          .getByRole("button", { name: /LLM_CALL chat/ })
+          .click()
+        await page.getByText("Whose invoice?").first().waitFor()
+        await page.getByText("calls customer").waitFor()
+        world.assertQuiet()
+      })
     }
   }
 }

@@ -3,6 +3,7 @@ import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import {
   chosenValues,
+  restOf,
   toggleValue,
   whereValue,
   withCondition,
@@ -100,5 +101,21 @@ describe("the word before the cursor", () => {
     assert.deepStrictEqual(wordBefore("a -(outc", 8), { word: "outc", start: 4 })
     assert.deepStrictEqual(wordBefore('action:"a b', 11), { word: 'action:"a b', start: 0 })
     assert.deepStrictEqual(wordBefore("a b", 1), { word: "a", start: 0 })
+  })
+})
+
+describe("an expression without its last word", () => {
+  it("is what is left beside it, without what negates it", () => {
+    for (const [text, rest] of [
+      ["action:do", ""],
+      ["outcome:failure action:do", "outcome:failure"],
+      ["outcome:failure -action:do", "outcome:failure"],
+      ["outcome:failure NOT action:do", "outcome:failure"],
+      ["KNOT action:do", "KNOT"],
+      ['metadata.a:"-b" action:do', 'metadata.a:"-b"']
+    ] as const) {
+      const { start } = wordBefore(text, text.length)
+      assert.strictEqual(restOf(text, start, text.length), rest)
+    }
   })
 })

@@ -2,9 +2,12 @@
  * Signing a browser in and out: the cookie in place of a key, what it opens, for how long, and to
  * which pages only.
  */
+import { Redacted } from "effect"
 import { afterEach, assert, describe, it, vi } from "vitest"
 import { SYSTEM_TENANT } from "../../src/domain/Identifiers.ts"
-import { ADMIN_TOKEN, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
+import { CODE_LASTS } from "../../src/services/administration/Sessions.ts"
+import { sessionTokens } from "../../src/services/administration/SessionTokens.ts"
+import { ADMIN_TOKEN, READ_KEY, SECRET, World, WRITE_KEY } from "./support/Doubles.ts"
 import { item } from "./support/Events.ts"
 import { type Answer, TestApi } from "./support/TestApi.ts"
 
@@ -89,6 +92,43 @@ describe("signing in", () => {
       headers: { cookie, origin: "https://alk.example" }
     })
     assert.strictEqual(status, 403)
+  })
+
+  it("does so for a page that came over TLS, too, where the service knows of none", async () => {
+    await start()
+    const host = "alk.example"
+    const https = { host, origin: `https://${host}`, "sec-fetch-site": "same-origin" }
+    const answer = await api.call(SESSION, { json: { key: READ_KEY }, headers: https })
+    const [line = ""] = setBy(answer)
+    assert.match(line, /^__Host-alk_session=.*Secure/)
+    const cookie = cookieOf(answer)
+    // What only reads says no origin; the cookie stays what it is, and counts before a plain one.
+    const read = { headers: { cookie: `alk_session=planted; ${cookie}`, host } }
+    assert.strictEqual((await api.call("/v1/events", read)).status, 200)
+    vi.useFakeTimers({ toFake: ["Date"] })
+    vi.setSystemTime(Date.now() + 120_000)
+    assert.match(setBy(await api.call("/v1/events", read))[0] ?? "", /^__Host-alk_session=.*Secure/)
+    const ended = await api.call(SESSION, { method: "DELETE", headers: { cookie, ...https } })
+    assert.match(setBy(ended)[0] ?? "", /^__Host-alk_session=; .*Secure/)
+    assert.strictEqual((await api.call("/v1/events", read)).status, 401)
+  })
+
+  it("takes no plain cookie where the service has TLS", async () => {
+    await start({ publicUrl: "https://alk.example" })
+    const cookie = cookieOf(await signIn(READ_KEY)).replace("__Host-", "")
+    assert.strictEqual((await api.call("/v1/events", own(cookie))).status, 401)
+  })
+
+  it("takes a sign-in code once, and for ten minutes", async () => {
+    await start()
+    vi.useFakeTimers({ toFake: ["Date"] })
+    const signInWith = async (code: string) => (await api.call(SESSION, { json: { code } })).status
+    const { code } = sessionTokens(Redacted.make(SECRET))
+    const [used, late] = [code("key_read", CODE_LASTS), code("key_read", CODE_LASTS)]
+    vi.setSystemTime(Date.now() + 599_000)
+    assert.deepStrictEqual([await signInWith(used), await signInWith(used)], [201, 401])
+    vi.setSystemTime(Date.now() + 1_000)
+    assert.strictEqual(await signInWith(late), 401)
   })
 
   it("refuses wrong keys as every other route does, and counts them", async () => {

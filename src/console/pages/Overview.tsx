@@ -10,7 +10,7 @@ import type {
   ExecutionList,
   VerifyReport
 } from "../../client/gen/Api.d.ts"
-import { useAnswer } from "../api/Answer.ts"
+import { type Answer, useAnswer } from "../api/Answer.ts"
 import {
   Ago,
   Card,
@@ -294,6 +294,22 @@ const Running = () => {
   )
 }
 
+/** Milliseconds over which the chain's growth is measured. */
+const RATE_MS = 60_000
+
+/** Events a minute, by how much longer the chain became while the page is open; undefined at first. */
+const useRate = ({ at, data }: Answer<Chain>): number | undefined => {
+  const readings = useRef<ReadonlyArray<{ readonly at: number; readonly length: number }>>([])
+  if (at !== undefined && data !== undefined && readings.current.at(-1)?.at !== at) {
+    const young = readings.current.filter((reading) => at - reading.at <= RATE_MS)
+    readings.current = [...young, { at, length: data.length }]
+  }
+  const [first, last] = [readings.current[0], readings.current.at(-1)]
+  return first === undefined || last === undefined || first === last
+    ? undefined
+    : Math.round(((last.length - first.length) * 60_000) / (last.at - first.at))
+}
+
 /** Both chains are empty: nobody has sent anything. */
 const isNew = (events: Chain, traces: Chain): boolean => events.length === 0 && traces.length === 0
 
@@ -301,6 +317,7 @@ export const Overview = () => {
   const events = useAnswer<Chain>("/v1/chain", EVERY_SECONDS)
   const traces = useAnswer<Chain>("/v1/chain?chain=traces", EVERY_SECONDS)
   const failure = events.failure ?? traces.failure
+  const rate = useRate(events)
   // What arrives meanwhile is told on the page of the first steps, which stays until it is left.
   const [hasLeft, setHasLeft] = useState(false)
   const isWelcomed = useRef(false)
@@ -330,7 +347,10 @@ export const Overview = () => {
       <Stale answer={events.failure === undefined ? traces : events} />
       <p class="faint">
         {counted(events.data.length, "event")} and {counted(traces.data.length, "trace fact")} in
-        the chains of this tenant.
+        the chains of this tenant
+        {rate === undefined || events.failure !== undefined
+          ? "."
+          : `; ${counted(rate, "event")} a minute now.`}
       </p>
       <div class="columns">
         <Verdict events={events.data} traces={traces.data} />

@@ -36,7 +36,7 @@ const termsOf = (where: string): Array<string> =>
   split(where, (character) => /\s/.test(character)).filter((term) => term !== "")
 
 /** True if one more condition would belong to the last alternative alone. */
-const hasAlternatives = (where: string): boolean => termsOf(where).includes("OR")
+export const hasAlternatives = (where: string): boolean => termsOf(where).includes("OR")
 
 const readValue = (text: string): string =>
   (text.startsWith('"') && text.endsWith('"') && text.length > 1
@@ -126,3 +126,7 @@ export const wordBefore = (
   const word = pieces.at(-1)!.replace(/^[-(]+/, "")
   return { word, start: cursor - word.length }
 }
+
+/** The expression without the word between two places, and without what only negates it. */
+export const restOf = (text: string, start: number, end: number): string =>
+  `${text.slice(0, start).replace(/(?:-|\bNOT\s+)$/, "")}${text.slice(end)}`.trim()

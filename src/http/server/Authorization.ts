@@ -127,7 +127,7 @@ const bySession = Effect.fnUntraced(function* (
   return {
     principal,
     told: (response) =>
-      renewed === undefined ? response : cookies.set(response, kind, renewed, found)
+      renewed === undefined ? response : cookies.set(request, response, kind, renewed, found)
   }
 })
 

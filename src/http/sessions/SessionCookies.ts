@@ -28,39 +28,56 @@ export const noSuchKind = new ApiError({
   message: `the header ${SESSION_HEADER} must be one of ${sessionKinds.join(", ")}, or absent`
 })
 
-/** How cookies are named and sent here; `publicUrl` as in the settings. */
+type Request = Pick<HttpServerRequest.HttpServerRequest, "cookies" | "headers">
+
+const isHttps = (url: string | undefined): boolean => url?.startsWith("https:") === true
+
+/** Browsers take a cookie of this name from this very host only, over TLS. */
+const secureNameOf = (kind: SessionKind): string => `__Host-alk_${kind}`
+const plainNameOf = (kind: SessionKind): string => `alk_${kind}`
+
+/**
+ * How cookies are named and sent here; `publicUrl` as in the settings. Where that names no TLS, what
+ * the page that signs in says of its origin does: TLS may end at a proxy.
+ */
 export const sessionCookies = (publicUrl: string | undefined) => {
-  const isSecure = publicUrl?.startsWith("https:") === true
-  // Browsers take a cookie of this prefix from this very host only, over TLS.
-  const prefix = isSecure ? "__Host-" : ""
-  const nameOf = (kind: SessionKind): string => `${prefix}alk_${kind}`
-  const attributes = {
-    path: "/",
-    httpOnly: true,
-    sameSite: "strict",
-    secure: isSecure
-  } as const
+  const isAlwaysSecure = isHttps(publicUrl)
+  const isSecure = ({ cookies, headers }: Request, kind: SessionKind): boolean =>
+    isAlwaysSecure || isHttps(headers["origin"]) || cookies[secureNameOf(kind)] !== undefined
+
+  const put = (
+    request: Request,
+    response: HttpServerResponse.HttpServerResponse,
+    kind: SessionKind,
+    value: string,
+    seconds: number
+  ): HttpServerResponse.HttpServerResponse => {
+    const secure = isSecure(request, kind)
+    return Responses.setCookieUnsafe(
+      response,
+      secure ? secureNameOf(kind) : plainNameOf(kind),
+      value,
+      { path: "/", httpOnly: true, sameSite: "strict", secure, maxAge: `${seconds} seconds` }
+    )
+  }
 
   return {
     /** The token that the request comes with. */
-    read: ({ cookies }: HttpServerRequest.HttpServerRequest, kind: SessionKind) =>
-      cookies[nameOf(kind)],
+    read: ({ cookies }: Request, kind: SessionKind): string | undefined =>
+      cookies[secureNameOf(kind)] ?? (isAlwaysSecure ? undefined : cookies[plainNameOf(kind)]),
     set: (
+      request: Request,
       response: HttpServerResponse.HttpServerResponse,
       kind: SessionKind,
       token: string,
       { limits }: OpenSession
-    ): HttpServerResponse.HttpServerResponse =>
-      Responses.setCookieUnsafe(response, nameOf(kind), token, {
-        ...attributes,
-        maxAge: `${limits.idle} seconds`
-      }),
+    ): HttpServerResponse.HttpServerResponse => put(request, response, kind, token, limits.idle),
     /** The browser forgets the token. */
     clear: (
+      request: Request,
       response: HttpServerResponse.HttpServerResponse,
       kind: SessionKind
-    ): HttpServerResponse.HttpServerResponse =>
-      Responses.setCookieUnsafe(response, nameOf(kind), "", { ...attributes, maxAge: 0 })
+    ): HttpServerResponse.HttpServerResponse => put(request, response, kind, "", 0)
   }
 }
 

@@ -150,7 +150,7 @@ export const layerSessionHandlers = HttpApiBuilder.group(
             const found = new Map<SessionKind, OpenSession>(yield* openIn(request))
             found.set(kind, started)
             const response = json(stateOf(found), { status: 201 })
-            return cookies.set(response, kind, started.token, started)
+            return cookies.set(request, response, kind, started.token, started)
           })
         )
       )
@@ -162,9 +162,9 @@ export const layerSessionHandlers = HttpApiBuilder.group(
             for (const kind of sessionKinds) {
               const renewed = found.get(kind)?.renewed
               if (renewed !== undefined) {
-                response = cookies.set(response, kind, renewed, found.get(kind)!)
+                response = cookies.set(request, response, kind, renewed, found.get(kind)!)
               } else if (!found.has(kind) && cookies.read(request, kind) !== undefined) {
-                response = cookies.clear(response, kind)
+                response = cookies.clear(request, response, kind)
               }
             }
             return response
@@ -181,7 +181,10 @@ export const layerSessionHandlers = HttpApiBuilder.group(
             for (const { session } of kinds.flatMap((kind) => open.get(kind) ?? [])) {
               yield* sessions.end(session)
             }
-            return kinds.reduce(cookies.clear, HttpServerResponse.empty({ status: 204 }))
+            return kinds.reduce(
+              (response, kind) => cookies.clear(request, response, kind),
+              HttpServerResponse.empty({ status: 204 })
+            )
           })
         )
       )

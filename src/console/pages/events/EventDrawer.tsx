@@ -2,8 +2,9 @@
 import { useEffect, useRef } from "preact/hooks"
 import type { AuditEvent, EventListResponse } from "../../../client/gen/Api.d.ts"
 import { useAnswer } from "../../api/Answer.ts"
-import { Copy, Failure, Loading, Outcome, Scrolls, State, Time } from "../../parts/Basics.tsx"
+import { Copy, Failure, Loading, Outcome, State, Time } from "../../parts/Basics.tsx"
 import { count } from "../../parts/Format.ts"
+import { Json } from "../../parts/Json.tsx"
 import { curlOf } from "../../state/Copying.ts"
 import { addressOf, type EventsView } from "../../state/EventsView.ts"
 import { whereValue } from "../../state/Where.ts"
@@ -63,11 +64,8 @@ const Shown = ({ event, view }: { readonly event: AuditEvent; readonly view: Eve
     </p>
     <Near event={event} view={view} />
     <h3>Event</h3>
-    <Scrolls label="The event as JSON">
-      <pre class="json">{JSON.stringify(event, null, 2)}</pre>
-    </Scrolls>
+    <Json label="The event as JSON" value={event} />
     <p class="actions">
-      <Copy label="Copy JSON" text={JSON.stringify(event, null, 2)} />
       <Copy label="Copy as curl" text={curlOf(eventPath(event.sequence_number))} />
       <Copy label="Copy link" text={location.href} />
     </p>

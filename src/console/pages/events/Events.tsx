@@ -142,7 +142,12 @@ export const Events = () => {
         </p>
       </header>
       <div class="controls">
-        <QueryBox text={view.where} apply={(where) => change({ where })} failure={refused} />
+        <QueryBox
+          text={view.where}
+          apply={(where) => change({ where })}
+          failure={refused}
+          filterOf={(where) => filterOf({ ...view, where }, Date.now())}
+        />
         <TimeChoice view={view} change={change} />
         <ColumnChoice view={view} change={change} />
         <Views view={view} />

@@ -9,6 +9,8 @@ import { chosenValues, toggleValue } from "../../state/Where.ts"
 
 const fields = ["action", "outcome", "actor_type", "actor_id", "resource_type"] as const
 const LIMIT = 8
+/** Where there is room beside the list; elsewhere the values are folded above it. */
+const WIDE = "(min-width: 55rem)"
 
 export const fieldTitles: Readonly<Record<string, string>> = {
   timestamp: "Time",
@@ -110,7 +112,8 @@ export const Facets = ({
   const without = (field: string): string =>
     [...chosenValues(where, field)].reduce((text, value) => toggleValue(text, field, value), where)
   return (
-    <div class="facets">
+    <details class="facets" open={matchMedia(WIDE).matches}>
+      <summary>Values of the fields</summary>
       {narrowed.map((field) => (
         <Group
           key={field}
@@ -123,6 +126,6 @@ export const Facets = ({
       {rest.length === 0 ? undefined : (
         <Group fields={rest} filter={filterOf(view, now)} where={where} toggle={toggle} />
       )}
-    </div>
+    </details>
   )
 }

@@ -6,8 +6,9 @@ import type { EventFacets } from "../../../client/gen/Api.d.ts"
 import { explainWhere } from "../../../domain/events/where/Explain.ts"
 import { parseWhere } from "../../../domain/events/where/Parse.ts"
 import { type ApiFailure, call } from "../../api/Client.ts"
+import { pathWith, filterOf as viewFilter } from "../../state/EventsView.ts"
 import { lastSearches, noteSearch } from "../../state/Searches.ts"
-import { whereFields, whereValue, wordBefore } from "../../state/Where.ts"
+import { hasAlternatives, restOf, whereFields, whereValue, wordBefore } from "../../state/Where.ts"
 
 interface Offer {
   readonly text: string
@@ -30,23 +31,51 @@ const fieldOffers = (word: string): ReadonlyArray<Offer> =>
         .filter((field) => field.startsWith(word) && field !== word)
         .map((field) => ({ text: field.endsWith(".") ? field : `${field}:`, hint: "" }))
 
-/** Values of a field that begin with a text, most frequent first. */
+const whereAlone = (where: string): string =>
+  viewFilter({ where, from: undefined, to: undefined }, Date.now())
+
+const isReadable = (where: string): boolean => {
+  try {
+    parseWhere(where, new Date().toISOString())
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What is asked of the values of a field. */
+interface ValuesAsked {
+  readonly field: string
+  /** How they begin. */
+  readonly begun: string
+  /** The expression without this condition. */
+  readonly rest: string
+  /** The filter of an expression, with what the page has beside it. */
+  readonly filterOf: (where: string) => string
+}
+
+/** Values of a field among what the rest finds, most frequent first. */
 const valueOffers = async (
-  field: string,
-  begun: string,
+  { begun, field, filterOf, rest }: ValuesAsked,
   signal: AbortSignal
 ): Promise<ReadonlyArray<Offer>> => {
-  const parameters = new URLSearchParams({ fields: field, limit: String(OFFERS_MAX) })
   const text = begun.replace(/^"/, "")
-  if (text !== "") parameters.set("where", `${field}:${whereValue(text)}*`)
-  const { facets } = await call<EventFacets>(`/v1/events/facets?${parameters}`, { signal })
+  const own = text === "" ? [] : [`${field}:${whereValue(text)}*`]
+  // An alternative to the rest is not narrowed by it.
+  const narrowing = hasAlternatives(rest) || !isReadable(rest) ? [] : [rest]
+  const filter = filterOf([...narrowing, ...own].join(" ").trim())
+  const path = pathWith("/v1/events/facets", filter, `fields=${field}&limit=${OFFERS_MAX}`)
+  const { facets } = await call<EventFacets>(path, { signal })
   return facets
     .flatMap(({ groups }) => groups)
     .map(({ count, key }) => ({ text: `${field}:${whereValue(key)} `, hint: String(count) }))
 }
 
 /** What is offered at the cursor of a box, and which of it is marked. */
-const useOffers = (input: RefObject<HTMLInputElement | null>) => {
+const useOffers = (
+  input: RefObject<HTMLInputElement | null>,
+  filterOf: (where: string) => string
+) => {
   const offers = useSignal<ReadonlyArray<Offer>>([])
   const marked = useSignal(-1)
   const asking = useRef<AbortController | undefined>(undefined)
@@ -63,7 +92,8 @@ const useOffers = (input: RefObject<HTMLInputElement | null>) => {
       offers.value = searchOffers()
       return
     }
-    const { word } = wordBefore(value, selectionStart ?? value.length)
+    const cursor = selectionStart ?? value.length
+    const { start, word } = wordBefore(value, cursor)
     const [, field, begun] = /^([a-z_]+):([^]*)$/.exec(word) ?? []
     if (field === undefined || !countable.includes(field)) {
       offers.value = fieldOffers(word)
@@ -75,7 +105,8 @@ const useOffers = (input: RefObject<HTMLInputElement | null>) => {
     asking.current = controller
     setTimeout(() => {
       if (controller.signal.aborted) return
-      valueOffers(field, begun ?? "", controller.signal).then(
+      const rest = restOf(value, start, cursor)
+      valueOffers({ field, begun: begun ?? "", rest, filterOf }, controller.signal).then(
         (found) => {
           if (!controller.signal.aborted) offers.value = found
         },
@@ -158,16 +189,19 @@ const readingOf = (text: string): string | undefined => {
 export const QueryBox = ({
   apply,
   failure,
+  filterOf = whereAlone,
   text
 }: {
   readonly text: string
+  /** The filter of the page with this expression in place of its own, if it has more than that. */
+  readonly filterOf?: (where: string) => string
   readonly apply: (where: string) => void
   /** What the service says of the expression that is applied. */
   readonly failure: ApiFailure | undefined
 }) => {
   const input = useRef<HTMLInputElement>(null)
   const typed = useSignal(text)
-  const { close, marked, offer, offers, press, take } = useOffers(input)
+  const { close, marked, offer, offers, press, take } = useOffers(input, filterOf)
   useEffect(() => {
     if (input.current !== null) input.current.value = text
     typed.value = text

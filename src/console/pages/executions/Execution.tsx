@@ -11,12 +11,12 @@ import {
   Id,
   Loading,
   RunStatus,
-  Scrolls,
   Stale,
   State,
   Time
 } from "../../parts/Basics.tsx"
 import { count, counted, duration } from "../../parts/Format.ts"
+import { Json } from "../../parts/Json.tsx"
 import { spanTreeOf } from "../../parts/SpanTree.ts"
 import { useCopyKeys } from "../../state/Copying.ts"
 import { evidenceLink } from "../../state/EvidenceView.ts"
@@ -156,19 +156,11 @@ const Log = ({ data, open }: { readonly data: RunData; readonly open: (id: strin
   )
 }
 
-const Json = ({ data }: { readonly data: RunData }) => {
-  const text = useMemo(
-    () => JSON.stringify({ execution: data.execution, spans: data.spans }, null, 2),
-    [data]
-  )
+const AsJson = ({ data: { execution, spans } }: { readonly data: RunData }) => {
+  const value = useMemo(() => ({ execution, spans }), [execution, spans])
   return (
     <section class="card" aria-label="JSON">
-      <p class="actions">
-        <Copy label="Copy JSON" text={text} />
-      </p>
-      <Scrolls label="The execution and its spans as JSON">
-        <pre class="json">{text}</pre>
-      </Scrolls>
+      <Json label="The execution and its spans as JSON" value={value} />
     </section>
   )
 }
@@ -253,7 +245,7 @@ export const ExecutionPage = () => {
         ) : view === "log" ? (
           <Log data={data} open={open} />
         ) : (
-          <Json data={data} />
+          <AsJson data={data} />
         )}
         {span === undefined ? undefined : <SpanDrawer key={span.id} span={span} close={close} />}
       </div>

@@ -3,8 +3,9 @@ import { useEffect, useRef, useState } from "preact/hooks"
 import type { Span, TraceEventList } from "../../../client/gen/Api.d.ts"
 import { failureOf, useAnswer } from "../../api/Answer.ts"
 import { type ApiFailure, callText } from "../../api/Client.ts"
-import { Copy, Failure, Id, Loading, RunStatus, Scrolls, Time } from "../../parts/Basics.tsx"
+import { Copy, Failure, Id, Loading, RunStatus, Time } from "../../parts/Basics.tsx"
 import { bytes, count, duration } from "../../parts/Format.ts"
+import { Json } from "../../parts/Json.tsx"
 import {
   conversationOf,
   inputAndOutput,
@@ -253,11 +254,8 @@ export const SpanDrawer = ({
       <Said span={span} />
       <EventsOf span={span} />
       <h3>Span</h3>
-      <Scrolls label="The span as JSON">
-        <pre class="json">{JSON.stringify(span, null, 2)}</pre>
-      </Scrolls>
+      <Json label="The span as JSON" value={span} />
       <p class="actions">
-        <Copy label="Copy JSON" text={JSON.stringify(span, null, 2)} />
         <Copy label="Copy link" text={location.href} />
       </p>
     </aside>
