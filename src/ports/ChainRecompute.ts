@@ -24,6 +24,12 @@ export interface ErasedRow {
   readonly erasedAt: string
 }
 
+/** Sequence numbers, both ends included. */
+export interface SequenceRange {
+  readonly first: number
+  readonly last: number
+}
+
 /** What the store found in the part of one block that was asked for. */
 export interface RecomputedBlock {
   readonly block: number
@@ -40,19 +46,14 @@ export interface RecomputedBlock {
   /** `prev_hash` of `first` and `hash` of `last`. */
   readonly prevHash: string
   readonly lastHash: string
-  /** Rows whose timestamp is within the bounds. */
+  /** Rows whose timestamp is within the bounds, and the first and the last of them. */
   readonly inBounds: number
+  readonly span: SequenceRange | undefined
   readonly erased: ReadonlyArray<ErasedRow>
   /** Only if the tree was asked for and the block is perfect and whole: its RFC 9162 subtree. */
   readonly subtree: string | undefined
   /** Only if the tree was asked for and the block is perfect but not whole: its event hashes. */
   readonly hashes: ReadonlyArray<string>
-}
-
-/** Sequence numbers, both ends included. */
-export interface SequenceRange {
-  readonly first: number
-  readonly last: number
 }
 
 export interface RecomputeQuery {
@@ -81,11 +82,6 @@ export class ChainRecompute extends Context.Service<
       tenantId: string,
       sequenceNumbers: ReadonlyArray<number>
     ): StoreResult<ReadonlyArray<Pick<StoredRow, "body" | "sequenceNumber">>>
-    /**
-     * The sequences that cover every event whose timestamp is in [from, to], by the stored bytes
-     * or by the filter column; undefined if there is none.
-     */
-    span(tenantId: string, from: string, to: string): StoreResult<SequenceRange | undefined>
     /** Tenants that have events, by name. */
     readonly tenants: StoreResult<ReadonlyArray<string>>
   }

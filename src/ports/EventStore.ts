@@ -212,13 +212,6 @@ export interface ChainExtent {
   readonly highest: number
 }
 
-export interface SequenceSpan {
-  readonly first: number
-  readonly last: number
-  /** Rows whose timestamp is within the bounds. */
-  readonly eventsInBounds: number
-}
-
 /**
  * Reads take `deduplicate`: true while rows of a partition may be in the store twice; the store then
  * merges them while reading (slower), so that no answer ever shows a duplicate.
@@ -295,12 +288,6 @@ export class EventStore extends Context.Service<
     facets(query: FacetsQuery, deduplicate: boolean): StoreResult<Facets>
     receipt(tenantId: string, receiptId: string): StoreResult<string | undefined>
 
-    /** The sequences that cover every event whose timestamp is in [from, to], or undefined. */
-    sequenceSpan(
-      tenantId: string,
-      from: string | undefined,
-      to: string | undefined
-    ): StoreResult<SequenceSpan | undefined>
     /**
      * The rows of a range, by sequence, every physical duplicate with another hash included (that
      * is what verification looks for), re-inserted identical rows once. Chunks, bounded memory.

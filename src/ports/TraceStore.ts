@@ -187,13 +187,6 @@ export interface TraceKey {
   readonly id: string
 }
 
-/** A fact's sequence in the tenant's chain, and when it was recorded. */
-export interface FactTime {
-  readonly sequence: number
-  /** As its bytes say. */
-  readonly createdAt: string
-}
-
 /** A fact's place in the tenant's chain. */
 export interface FactLink {
   readonly chainSequence: number
@@ -357,8 +350,6 @@ export class TraceStore extends Context.Service<
       last: number,
       limit: number
     ): StoreResult<ReadonlyArray<number>>
-    /** The first fact at or after a sequence; undefined if there is none. */
-    factFrom(tenantId: string, sequence: number): StoreResult<FactTime | undefined>
     /**
      * Sequences of facts in [first, last] that name a span which the index of span ids does not
      * lead to their execution, the lowest `limit`.

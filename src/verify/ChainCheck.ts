@@ -5,7 +5,7 @@
 
 import type { Head } from "../domain/chain/Chains.ts"
 import { GENESIS_HASH } from "../domain/chain/Chains.ts"
-import { BLOCK_EVENTS, type RecomputedBlock } from "../ports/ChainRecompute.ts"
+import { BLOCK_EVENTS, type RecomputedBlock, type SequenceRange } from "../ports/ChainRecompute.ts"
 import { type ConflictRow, NOT_SEQUENCED } from "../ports/EventStore.ts"
 import type { JudgedRecord, JudgedRow } from "./ChainSource.ts"
 import { GrowingTree, type TreeStart } from "./GrowingTree.ts"
@@ -14,6 +14,8 @@ import { ABSENT, type Break, type BreakReason, Breaks } from "./VerifyReport.ts"
 export interface ChainVerdict {
   readonly eventsChecked: number
   readonly eventsInBounds: number
+  /** From the first to the last of those. */
+  readonly span: SequenceRange | undefined
   readonly first: number | undefined
   readonly last: number | undefined
   readonly lastHash: string | undefined
@@ -57,6 +59,7 @@ export class ChainCheck {
   readonly #tree: GrowingTree | undefined
   #checked = 0
   #inBounds = 0
+  #span: SequenceRange | undefined
   #erased = 0
   #first: number | undefined
   #previous: Previous | undefined
@@ -89,9 +92,9 @@ export class ChainCheck {
 
   /** Take a block that another program has recomputed; it has to be perfect, and to continue. */
   block(block: RecomputedBlock): void {
-    const { erased, first, hashes, inBounds, last, lastHash, rows, subtree } = block
+    const { erased, first, hashes, inBounds, last, lastHash, rows, span, subtree } = block
     this.#checked += rows
-    this.#inBounds += inBounds
+    this.#within(inBounds, span)
     this.#erased += erased.length
     this.#first ??= first
     this.#previous = { sequenceNumber: last, hashes: [lastHash], erased: false }
@@ -203,6 +206,7 @@ export class ChainCheck {
     return {
       eventsChecked: this.#checked,
       eventsInBounds: this.#inBounds,
+      span: this.#span,
       first: this.#first,
       last: isEmpty ? undefined : this.#previous?.sequenceNumber,
       lastHash: isEmpty ? undefined : this.#previous?.hashes[0],
@@ -229,7 +233,13 @@ export class ChainCheck {
     else this.#tree?.append(found.recomputed)
     if (found === undefined) return
     const { from, to } = this.#options.bounds
-    if (found.time >= from && found.time <= to) this.#inBounds += 1
+    if (found.time < from || found.time > to) return
+    this.#within(1, { first: sequenceNumber, last: sequenceNumber })
+  }
+
+  #within(count: number, span: SequenceRange | undefined): void {
+    this.#inBounds += count
+    if (span !== undefined) this.#span = { first: this.#span?.first ?? span.first, last: span.last }
   }
 
   #unreadable(sequenceNumber: number): void {

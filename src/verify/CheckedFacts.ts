@@ -22,12 +22,6 @@ export class CheckedFacts extends Context.Service<
   {
     /** Every fact of a range, ascending. Fails with the first one that does not hold. */
     of(range: FactRange): Stream.Stream<ReadonlyArray<TraceFact>, Failure>
-    /** What an execution says of itself up to a sequence, as far as it is in the chain. */
-    ofExecution(
-      tenantId: string,
-      executionId: string,
-      last: number
-    ): Effect.Effect<ReadonlyArray<TraceFact>, Failure>
   }
 >()("alk/CheckedFacts") {}
 
@@ -64,24 +58,8 @@ const make = Effect.gen(function* () {
       .pipe(Stream.mapEffect(checked), Stream.concat(Stream.fromEffectDrain(links.end)))
   })
 
-  const ofExecution = Effect.fnUntraced(function* (
-    tenantId: string,
-    executionId: string,
-    last: number
-  ) {
-    const chained = yield* chainedFacts(tenantId)
-    const bodies = yield* store.facts(tenantId, executionId, { kind: "execution" }, true)
-    const facts = bodies
-      .flatMap((body) => factIn(body, tenantId) ?? [])
-      .filter((fact) => fact.execution_id === executionId && fact.chain_sequence <= last)
-    const proven = yield* chained(facts.map(linkOf))
-    return facts.filter(({ hash }) => proven.has(hash))
-  })
-
   return CheckedFacts.of({
-    of: (range) => Stream.unwrap(read(range)).pipe(Stream.provideContext(context)),
-    ofExecution: (tenantId, executionId, last) =>
-      ofExecution(tenantId, executionId, last).pipe(Effect.provideContext(context))
+    of: (range) => Stream.unwrap(read(range)).pipe(Stream.provideContext(context))
   })
 })
 

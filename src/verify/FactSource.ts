@@ -12,16 +12,10 @@ import {
 } from "../domain/traces/TraceFact.ts"
 import type { EventLog } from "../ports/EventLog.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
-import { type FactTime, TraceStore } from "../ports/TraceStore.ts"
+import { TraceStore } from "../ports/TraceStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
 import { type Chained, chainedFacts } from "./ChainProofs.ts"
-import {
-  type ChainSource,
-  contentFault,
-  type Fault,
-  type JudgedRow,
-  type TimeBounds
-} from "./ChainSource.ts"
+import { type ChainSource, contentFault, type Fault, type JudgedRow } from "./ChainSource.ts"
 import { ABSENT, type Break } from "./VerifyReport.ts"
 
 const CONFLICTS_MAX = 100
@@ -126,40 +120,6 @@ const judged = (tenantId: string, row: StoredRow, open: UndetailedFacts): Judged
     }
   }
 }
-
-/** The first fact that was recorded at a time or later, by halving: times never decrease. */
-const firstAt = Effect.fnUntraced(function* (
-  tenantId: string,
-  isThere: (fact: FactTime) => boolean,
-  highest: number
-) {
-  const store = yield* TraceStore
-  let [low, high] = [1, highest + 1]
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2)
-    const found = yield* store.factFrom(tenantId, middle)
-    if (found === undefined || found.sequence >= high) {
-      high = middle
-      continue
-    }
-    if (isThere(found)) high = middle
-    else low = found.sequence + 1
-  }
-  return low
-})
-
-/** The sequences of facts that were recorded within the bounds; undefined if there are none. */
-export const factsWithin = Effect.fnUntraced(function* (
-  tenantId: string,
-  { from, to }: TimeBounds
-) {
-  const store = yield* TraceStore
-  const { highest, rows } = yield* store.extent(tenantId)
-  if (rows === 0) return undefined
-  const first = yield* firstAt(tenantId, ({ createdAt }) => createdAt >= from, highest)
-  const end = yield* firstAt(tenantId, ({ createdAt }) => createdAt > to, highest)
-  return first < end ? { first, last: end - 1 } : undefined
-})
 
 /** The fact of a stored text, if it is one of the tenant and holds by itself. */
 export const factIn = (body: string, tenantId: string): TraceFact | undefined => {

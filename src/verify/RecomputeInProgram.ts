@@ -36,7 +36,6 @@ export const recomputeInProgram = (store: EventStore["Service"]): ChainRecompute
       Effect.map((chunks) => chunks.flat())
     )
   },
-  span: (tenantId, from, to) => store.sequenceSpan(tenantId, from, to),
   tenants: Effect.succeed([])
 })
 

@@ -27,7 +27,7 @@ import { ChainCheck, type RemovedBefore } from "./ChainCheck.ts"
 import type { ChainSource } from "./ChainSource.ts"
 import { checkedProof } from "./EventInclusion.ts"
 import { eventSource } from "./EventSource.ts"
-import { factSource, factsWithin } from "./FactSource.ts"
+import { factSource } from "./FactSource.ts"
 import {
   isForgedPoint,
   type PointFound,
@@ -61,7 +61,7 @@ export interface VerifyRequest {
   readonly chain?: Chain
   /**
    * Bounds by event time, of trace facts by when they were recorded; canonical microsecond form,
-   * inclusive.
+   * inclusive. The whole range of sequences is recomputed to find what they hold.
    */
   readonly from?: string | undefined
   readonly to?: string | undefined
@@ -128,8 +128,6 @@ interface CheckedRange extends SequenceRange {
   readonly open: boolean
 }
 
-const EMPTY_RANGE: CheckedRange = { first: 1, last: 0, open: false }
-
 type Recompute = ChainRecompute["Service"]
 
 /** Everything that one check works with. */
@@ -156,20 +154,10 @@ const beginningOf = (pruned: ProvenPoint | undefined): number => (pruned?.end.si
 const startsChain = ({ pruned, range }: Pick<Run, "pruned" | "range">): boolean =>
   range.first === beginningOf(pruned)
 
-const rangeOf = Effect.fnUntraced(function* (
-  { chain, from, fromSequence = 1, tenantId, to, toSequence = SEQUENCE_MAX }: VerifyRequest,
-  port: Recompute
-): Effect.fn.Return<CheckedRange, StoreUnavailable, TraceStore> {
-  const first = Math.max(1, fromSequence)
-  const open = to === undefined && toSequence === SEQUENCE_MAX
-  if (from === undefined && to === undefined) return { first, last: toSequence, open }
-  const bounds = { from: from ?? HISTORY_FROM, to: to ?? HISTORY_TO }
-  const found = yield* chain === "traces"
-    ? factsWithin(tenantId, bounds)
-    : port.span(tenantId, bounds.from, bounds.to)
-  if (found === undefined) return EMPTY_RANGE
-  const last = open ? SEQUENCE_MAX : Math.min(found.last, toSequence)
-  return { first: Math.max(found.first, first), last, open }
+const rangeOf = ({ fromSequence = 1, toSequence = SEQUENCE_MAX }: VerifyRequest): CheckedRange => ({
+  first: Math.max(1, fromSequence),
+  last: toSequence,
+  open: toSequence === SEQUENCE_MAX
 })
 
 /** Go through the rows of a range here. */
@@ -450,7 +438,7 @@ const start = Effect.fnUntraced(function* (
   yield* caughtUp(tenantId, chain)
   const tree = treeNameOf(tenantId, chain)
   const pruned = point === undefined || isForgedPoint(point) ? undefined : point
-  const asked = yield* rangeOf(request, port)
+  const asked = rangeOf(request)
   const range = { ...asked, first: Math.max(asked.first, beginningOf(pruned)) }
   const endsAt = Math.min(range.last, head?.sequence_number ?? 0)
   const checked = { first: range.first, last: endsAt }
@@ -537,7 +525,50 @@ const verifyFrom = Effect.fnUntraced(function* (
     },
     started
   })
-  return report
+  return { report, span: verdict.span }
+})
+
+/** What is said of a period that nothing in the chain is of. */
+const nothingOf = (report: VerifyReport): VerifyReport => ({
+  ...report,
+  status: "empty",
+  events_checked: 0,
+  first_sequence_number: null,
+  last_sequence_number: null
+})
+
+/**
+ * Which records are of a period is known once all of them were recomputed: clients choose the times
+ * of events, and a column that says another time would take one out of it. Where the chain holds, the
+ * report is on the part from the first to the last of the period.
+ */
+const verifyPeriod = Effect.fnUntraced(function* (
+  request: VerifyRequest,
+  parts: Parts,
+  point: PointFound | undefined
+) {
+  const started = yield* Clock.currentTimeMillis
+  const { report, span } = yield* verifyFrom(request, parts, point)
+  const isOfAll = request.from === undefined && request.to === undefined
+  if (isOfAll || report.status !== "valid") return report
+  if (span === undefined) return nothingOf(report)
+  const { timeLimitMs = Infinity, to, toSequence } = request
+  const part = yield* verifyFrom(
+    {
+      ...request,
+      fromSequence: span.first,
+      toSequence: to === undefined ? toSequence : span.last,
+      onlyRange: true,
+      timeLimitMs: Math.max(0, timeLimitMs - ((yield* Clock.currentTimeMillis) - started))
+    },
+    parts,
+    point
+  )
+  return {
+    ...part.report,
+    bounds: report.bounds,
+    duration_ms: report.duration_ms + part.report.duration_ms
+  }
 })
 
 /** Checks that a pruning which goes on meanwhile takes away what they read are done again. */
@@ -547,7 +578,7 @@ const verify = Effect.fn("Verifier.verify")(function* (request: VerifyRequest, p
   const tree = treeNameOf(request.tenantId, request.chain ?? "events")
   let point = yield* parts.points.of(tree)
   for (let again = 0; ; again++) {
-    const report = yield* verifyFrom(request, parts, point)
+    const report = yield* verifyPeriod(request, parts, point)
     if (report.breaks_total === 0 || again >= PRUNED_MEANWHILE_MAX) return report
     const now = yield* parts.points.of(tree)
     if (now?.point.size === point?.point.size) return report

@@ -74,6 +74,7 @@ class MemoryStore {
         prevHash: this.#links.get(at)!.prev,
         lastHash: this.#links.get(end)!.hash,
         inBounds: end - at + 1,
+        span: { first: at, last: end },
         erased: [],
         subtree: undefined,
         hashes: []
@@ -311,6 +312,7 @@ describe("the verifier", () => {
     const erasing = new Chain(TENANT).extend(20)
     const erased = erasing.erase(7)
     const bodies = [...erasing.bodies]
+    const timeOf = (sequence: number): string => JSON.parse(bodies[sequence - 1]!).timestamp
     const world = new LogWorld()
     world.heads.set(TENANT, erasing.head!)
     const plain = Layer.mock(EventStore, {
@@ -325,16 +327,20 @@ describe("the verifier", () => {
         ),
       scan: ({ filter }) =>
         Stream.make(bodies.filter((body) => JSON.parse(body).action === filter.action)),
-      page: () => Effect.sync(() => ({ bodies: bodies.slice(-1), total: bodies.length })),
-      sequenceSpan: () => Effect.succeed({ first: 5, last: 9, eventsInBounds: 5 })
+      page: () => Effect.sync(() => ({ bodies: bodies.slice(-1), total: bodies.length }))
     })
     return Effect.gen(function* () {
       assert.strictEqual((yield* verify({ tenantId: TENANT })).erased_events, 0)
       bodies[6] = erased
       const report = yield* verify({ tenantId: TENANT })
       assert.deepStrictEqual([report.valid, report.erased_events], [true, 1])
-      const part = yield* verify({ tenantId: TENANT, from: "2026-01-01T00:00:00.000000Z" })
-      assert.deepStrictEqual([part.valid, part.first_sequence_number], [true, 5])
+      const part = yield* verify({ tenantId: TENANT, from: timeOf(5), to: timeOf(9) })
+      assert.deepStrictEqual(
+        [part.valid, part.first_sequence_number, part.last_sequence_number, part.events_checked],
+        [true, 5, 9, 5]
+      )
+      const rest = yield* verify({ tenantId: TENANT, from: timeOf(5) })
+      assert.deepStrictEqual([rest.first_sequence_number, rest.last_sequence_number], [5, 21])
       bodies.splice(20, 1, new Chain(TENANT).extend(21).bodies[20]!)
       assert.deepInclude(found(yield* verify({ tenantId: TENANT })), [7, "content_mismatch"])
       bodies.push(...new Chain(TENANT).extend(22).bodies.slice(21))

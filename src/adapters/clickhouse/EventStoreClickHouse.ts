@@ -20,7 +20,7 @@ import {
 } from "./events/EventPages.ts"
 import { makeStats } from "./events/EventStatistics.ts"
 import { fastSplit } from "./events/fast/FastSplit.ts"
-import { makeRows, makeSequenceSpan } from "./events/StoredRows.ts"
+import { makeRows } from "./events/StoredRows.ts"
 import { makeUpgrade } from "./events/StoreUpgrade.ts"
 import { migrate } from "./Migrations.ts"
 import { makeConflicts, makeCopies, makeExtent, makeInsertConflicts } from "./topics/ChainTable.ts"
@@ -102,7 +102,6 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
       stats: guarded("stats", makeStats(store)),
       facets: guarded("facets", makeFacets(store)),
       receipt: makeReceipt(store),
-      sequenceSpan: makeSequenceSpan(store),
       rows: makeRows(store),
       extent: makeExtent(store, store.events, "sequence_number"),
       copies: makeCopies(store, store.events, "sequence_number"),

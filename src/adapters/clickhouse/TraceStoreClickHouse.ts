@@ -12,7 +12,6 @@ import { summariesOf } from "./traces/SummarySql.ts"
 import { makeChain } from "./traces/TraceChain.ts"
 import {
   makeChainRows,
-  makeFactFrom,
   makeMisnumbered,
   makeStrayIndex,
   makeUnindexed
@@ -69,7 +68,6 @@ export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnectio
       chainRows: makeChainRows(store),
       extent: makeExtent(store, facts, "chain_sequence"),
       copies: makeCopies(store, facts, "chain_sequence"),
-      factFrom: makeFactFrom(store),
       misnumbered: makeMisnumbered(store),
       unindexed: makeUnindexed(store),
       strayIndex: makeStrayIndex(store),

@@ -260,21 +260,19 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
 }
 
 /**
- * The executions of the pack against the facts from the first to the last one that is in it or was
- * recorded in the period, where that chain was found to hold.
+ * The executions of the pack against all facts of the tenant, where that chain was found to hold: an
+ * execution of the period may have some before it, between others and after it.
  */
 const heldExecutions = (parts: Parts, traceScope: Required<TraceScope>) =>
   Effect.suspend(() => {
     const { checkedFacts, contents, scope } = parts
-    const { traces: report } = scope.verification
-    const ranges = [contents.traces, report && verifiedRange(report)].filter((one) => one != null)
-    if (scope.eventsOnly || report?.status === "broken" || ranges.length === 0) return Effect.void
-    const range = {
-      tenantId: scope.tenantId,
-      first: Math.min(...ranges.map(({ first }) => first)),
-      last: Math.min(traceScope.last, Math.max(...ranges.map(({ last }) => last)))
-    }
-    return contents.executions.hold(checkedFacts, range, traceScope)
+    const { tenantId, verification } = scope
+    const first = (verification.traces?.pruned?.up_to_sequence ?? 0) + 1
+    const { last } = traceScope
+    const isHeld = !scope.eventsOnly && verification.traces?.status !== "broken" && first <= last
+    return isHeld
+      ? contents.executions.hold(checkedFacts, { tenantId, first, last }, traceScope)
+      : Effect.void
   })
 
 /** The links from the first to the last fact of the pack. */

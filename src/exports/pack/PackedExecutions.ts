@@ -49,7 +49,6 @@ export class PackedExecutions {
 
   /** Fails unless the pack has all facts of the range that belong into it. */
   hold(checked: CheckedFacts["Service"], range: FactRange, scope: TraceScope) {
-    const { last = Number.MAX_SAFE_INTEGER, tenantId } = scope
     const left = this.#packed
     const others = new Map<string, Ran>()
     const found = (fact: TraceFact): void => {
@@ -68,10 +67,6 @@ export class PackedExecutions {
       )
       for (const [id, count] of left) if (count !== 0) return yield* notWhole(id)
       for (const [id, ran] of others) {
-        // What is not in the range is looked up.
-        if (ran.startNumber === 0 || ran.endNumber === 0) {
-          for (const fact of yield* checked.ofExecution(tenantId, id, last)) take(ran, fact)
-        }
         if (overlaps(ran, scope)) return yield* notWhole(id)
       }
     })

@@ -10,12 +10,12 @@ import {
   ChainRecompute,
   type RecomputedBlock,
   type RecomputeQuery,
-  SAMPLE_ROWS_MAX
+  SAMPLE_ROWS_MAX,
+  type SequenceRange
 } from "../../../ports/ChainRecompute.ts"
 import { ClickHouseConnection } from "../client/ClickHouseConnection.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import { StoreClient } from "../client/StoreClient.ts"
-import { literal } from "./EventText.ts"
 import { RECOMPUTE_SETTINGS, recomputedRows } from "./RecomputeSql.ts"
 import { readStoredEvents } from "./StoredRows.ts"
 
@@ -77,6 +77,8 @@ const blocksStatement = (
     + ` sumWithOverflow(${keyedHash(key, "sequence_number", "stored_prev")}) AS wanted,`
     + ` sumWithOverflow(${keyedHash(key, "sequence_number + 1", "hash")}) AS found,`
     + ` countIf(${inBounds}) AS in_bounds,`
+    + ` minIf(sequence_number, ${inBounds}) AS in_first,`
+    + ` maxIf(sequence_number, ${inBounds}) AS in_last,`
     + " groupArrayIf((sequence_number, id, stored_content, erased_time), erased_time != '')"
     + " AS erased,"
     + ` ${ordered} AS hashes FROM (${rows}) GROUP BY block`
@@ -88,12 +90,17 @@ const blocksStatement = (
   return (
     `WITH ${perfect} AS perfect, ${whole} AS whole`
     + " SELECT block, rows, toUInt8(perfect), first, last, prev_hash, last_hash, in_bounds,"
+    + " in_first, in_last,"
     + " erased,"
     + ` lower(arrayElement(${subtree("if(perfect AND whole, hashes, [])")}, 1)),`
     + " if(perfect AND NOT whole, hashes, [])"
     + ` FROM (${perBlock}) ORDER BY block`
   )
 }
+
+/** The least and the greatest of nothing are 0. */
+const spanOf = (first: number, last: number): SequenceRange | undefined =>
+  first === 0 ? undefined : { first, last }
 
 const makeBlocks =
   (store: StoreClient): Recompute["blocks"] =>
@@ -110,6 +117,7 @@ const makeBlocks =
         prevHash: row.string(),
         lastHash: row.string(),
         inBounds: row.uint64(),
+        span: spanOf(row.uint64(), row.uint64()),
         erased: row.list(() => ({
           sequenceNumber: row.uint64(),
           id: row.string(),
@@ -157,26 +165,6 @@ const makeErasures =
           (row) => ({ sequenceNumber: row.uint64(), body: row.string() })
         )
 
-/**
- * The first timestamp of a text that starts like an event; a string of the id can't look like it.
- */
-const STORED_TIME = `substring(body, position(body, ${literal('","timestamp":"')}) + 15, 27)`
-
-const makeSpan =
-  (store: StoreClient): Recompute["span"] =>
-  (tenantId, from, to) =>
-    store
-      .readOne(
-        "span",
-        (bind) =>
-          "SELECT count(), min(sequence_number), max(sequence_number)"
-          + ` FROM ${store.events} WHERE ${bind.tenant(tenantId)}`
-          + ` AND (timestamp BETWEEN ${bind.time(from)} AND ${bind.time(to)}`
-          + ` OR ${STORED_TIME} BETWEEN ${bind.string(from)} AND ${bind.string(to)})`,
-        (row) => ({ rows: row.uint64(), first: row.uint64(), last: row.uint64() })
-      )
-      .pipe(Effect.map(({ first, last, rows }) => (rows === 0 ? undefined : { first, last })))
-
 /** The recomputation of the port. */
 export const layerRecompute = Layer.effect(
   ChainRecompute,
@@ -186,7 +174,6 @@ export const layerRecompute = Layer.effect(
       blocks: makeBlocks(store),
       sample: makeSample(store),
       erasures: makeErasures(store),
-      span: makeSpan(store),
       tenants: Effect.suspend(() =>
         store.read(
           "tenants",

@@ -7,15 +7,13 @@
  * columns alone do not say what a row is.
  */
 import { Effect } from "effect"
-import { defined } from "../../../domain/Defined.ts"
 import { parseJson } from "../../../domain/json/Json.ts"
-import type { EventStore, SequenceSpan, StoredRow } from "../../../ports/EventStore.ts"
+import type { EventStore, StoredRow } from "../../../ports/EventStore.ts"
 import { CHUNK_ROWS_MAX, chunkEnd, inChunks } from "../client/Chunks.ts"
 import type { Statement } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { readStoredRows } from "../topics/ChainTable.ts"
 import { disagreement } from "./EventColumns.ts"
-import { filterCondition } from "./EventFilterSql.ts"
 import { EVENT_ROW, type EventFields, readEventFields, textOfFields } from "./EventRows.ts"
 
 type Store = EventStore["Service"]
@@ -155,23 +153,3 @@ export const makeRows =
         }),
       ({ sequenceNumber }) => sequenceNumber >= toSequence
     )
-
-export const makeSequenceSpan =
-  (store: StoreClient): Store["sequenceSpan"] =>
-  (tenantId, from, to) => {
-    const bounds = defined({ metadata: [], from, to })
-    return store
-      .readOne(
-        "sequenceSpan",
-        (bind) =>
-          "SELECT min(sequence_number), max(sequence_number), count()"
-          + ` FROM ${store.eventsOf(true)}`
-          + ` WHERE ${filterCondition(store.events, tenantId, bounds, bind)}`,
-        (row) => ({ first: row.uint64(), last: row.uint64(), eventsInBounds: row.uint64() })
-      )
-      .pipe(
-        Effect.map((span): SequenceSpan | undefined =>
-          span.eventsInBounds === 0 ? undefined : span
-        )
-      )
-  }

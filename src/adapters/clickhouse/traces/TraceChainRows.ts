@@ -3,7 +3,7 @@
  * chain, although the table is in that of executions, and whether the index of span ids agrees with
  * the facts. Judges nothing.
  */
-import type { FactTime, MisnumberedFact, TraceStore } from "../../../ports/TraceStore.ts"
+import type { MisnumberedFact, TraceStore } from "../../../ports/TraceStore.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { readChunk } from "../topics/ChainTable.ts"
 import { inWindows, nextSequence } from "./ChainWindows.ts"
@@ -35,19 +35,6 @@ export const makeChainRows =
       sequenceOf: ({ sequenceNumber }) => sequenceNumber,
       next: (from) => nextSequence(store, from, last, (bind) => bind.tenant(tenantId))
     })
-
-export const makeFactFrom =
-  (store: StoreClient): Store["factFrom"] =>
-  (tenantId, sequence) =>
-    store.readFirst(
-      "factFrom",
-      (bind) =>
-        "SELECT chain_sequence, JSONExtractString(body, 'created_at')"
-        + ` FROM ${store.facts} WHERE ${bind.tenant(tenantId)} AND chain_sequence =`
-        + ` (SELECT min(chain_sequence) FROM ${store.facts} WHERE ${bind.tenant(tenantId)}`
-        + ` AND chain_sequence >= ${bind.integer(sequence)}) LIMIT 1`,
-      (row): FactTime => ({ sequence: row.uint64(), createdAt: row.string() })
-    )
 
 /**
  * Whether the numbers of an execution's facts are one after the other, in no order: those of all but

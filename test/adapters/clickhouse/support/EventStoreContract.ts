@@ -512,8 +512,6 @@ export const storeContract = <E>(
               rows.map(({ body }) => body),
               expected
             )
-            const span = yield* store.sequenceSpan("twice", undefined, undefined)
-            assert.deepStrictEqual(span, { first: 1, last: 12, eventsInBounds: 12 })
           })
         )
         yield* store.mergeDuplicates
@@ -890,28 +888,6 @@ export const storeContract = <E>(
         assert.isUndefined(yield* store.receipt("others", "r1"))
         assert.isUndefined(yield* store.receipt("receipts", "r2"))
         assert.strictEqual(yield* highest("receipts", 0), 4)
-      })
-    )
-
-    it.effect("turns times into the sequences that cover them", () =>
-      Effect.gen(function* () {
-        const store = yield* EventStore
-        const seconds = [50, 10, 30, 20, 40]
-        yield* stored(
-          seconds.map((second, index) =>
-            storedEvent("span", index + 1, { timestamp: timeAt(second) })
-          )
-        )
-        const span = (from?: number, to?: number) =>
-          store.sequenceSpan(
-            "span",
-            from === undefined ? undefined : timeAt(from),
-            to === undefined ? undefined : timeAt(to)
-          )
-        assert.deepStrictEqual(yield* span(), { first: 1, last: 5, eventsInBounds: 5 })
-        assert.deepStrictEqual(yield* span(10, 20), { first: 2, last: 4, eventsInBounds: 2 })
-        assert.deepStrictEqual(yield* span(40), { first: 1, last: 5, eventsInBounds: 2 })
-        assert.isUndefined(yield* span(11, 19))
       })
     )
 
