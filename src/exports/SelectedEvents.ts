@@ -27,6 +27,8 @@ export interface Selection {
   readonly verification: VerifyReport
   /** Of the reads, see EventStore. */
   readonly deduplicate: boolean
+  /** Nobody recomputes what is made of them. */
+  readonly isRetold?: boolean
 }
 
 /** The stored JSON of those that the filter selects, one event a step. */
@@ -45,15 +47,18 @@ const selectionBy = (filter: EventFilter) => {
 /**
  * Their stored JSON, ascending. Events that are left out leave no trace in an export: so where it
  * depends on what they say, and the chain was found to hold, all of them are gone through here, and
- * the stream fails if one is not (any more) what the chain says.
+ * the stream fails if one is not (any more) what the chain says. The same where they are only retold:
+ * links beside them would show what was changed.
  */
-export const selectedEvents = ({ deduplicate, filter, tenantId, verification }: Selection) =>
+export const selectedEvents = (selection: Selection) =>
   Stream.unwrap(
     Effect.gen(function* () {
       const store = yield* EventStore
       const checked = yield* CheckedEvents
+      const { deduplicate, filter, isRetold = false, tenantId, verification } = selection
       const range = verifiedRange(verification)
-      if (range === undefined || verification.status !== "valid" || !isByContent(filter)) {
+      const isChecked = verification.status === "valid" && (isRetold || isByContent(filter))
+      if (range === undefined || !isChecked) {
         return store.scan({ tenantId, filter, order: "asc" }, deduplicate)
       }
       const select = selectionBy(filter)

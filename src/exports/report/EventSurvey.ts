@@ -1,22 +1,68 @@
 /**
- * One pass over the events of a report in ascending order: what has to be read from each of them
- * and can't be asked of the store. Keeps counts and a few lines, never the events; what it keeps is
- * bounded by the limits below, whatever is stored.
+ * One pass over the events of a report in ascending order: all that it says of them. Keeps counts,
+ * a few lines and eight bytes for each event; the rest is bounded by the limits below, whatever is
+ * stored.
  */
 import { createHash } from "node:crypto"
 import type { AuditEvent, Outcome } from "../../domain/events/AuditEvent.ts"
+import { ERASURE_ACTION } from "../../domain/events/Erasure.ts"
 import { type Fields, isObject } from "../../domain/json/Json.ts"
 import type { ActionMatcher } from "./ActionPattern.ts"
 import { Delays, type Timeliness } from "./Delays.ts"
-import { FIELD_LENGTH_MAX, readEvent } from "./EventLine.ts"
+import { type EventLine, eventLine, FIELD_LENGTH_MAX, readEvent } from "./EventLine.ts"
 import { type CutText, cut } from "./ShownText.ts"
+import type { DayCount } from "./Timeline.ts"
 
-/** Events that are gone through: some ten seconds. */
-export const SURVEY_EVENTS_MAX = 2_000_000
+/** Rows of the listing; ten times as many take a browser 18 s and 3.6 GiB. */
+export const EVENT_ROWS_MAX = 1_000
+/** Failed events that are listed, and as many errors. */
+export const EXCEPTION_ROWS_MAX = 50
+/** Erasures that are listed. */
+export const ERASURE_ROWS_MAX = 50
+/** Rows of each table of statistics; what is beyond is one row more. */
+export const GROUPS_MAX = 10
+/** Different values of a field that are counted, and days. */
+const VALUES_MAX = 1_000_000
 /** Distinct actions, groups of failures, and pairs of privileged action and actor. */
 export const SURVEY_GROUPS_MAX = 1_000
 /** Characters of a reason. */
 const REASON_LENGTH_MAX = 160
+
+export interface Group {
+  readonly key: string
+  readonly count: number
+}
+
+/** The largest groups, and how many events are in the rest. */
+export interface Groups {
+  readonly groups: ReadonlyArray<Group>
+  readonly other: number
+}
+
+/** The newest of some events first, and how many there are. */
+export interface Newest {
+  readonly total: number
+  readonly shown: ReadonlyArray<EventLine>
+}
+
+export interface Exceptions extends Newest {
+  readonly outcome: Outcome
+}
+
+/** What the tables and lists of a report show. */
+export interface Tables {
+  /** Undefined if there are more than VALUES_MAX values. */
+  readonly actions: Groups | undefined
+  readonly outcomes: Groups | undefined
+  readonly actorTypes: Groups | undefined
+  readonly actors: Groups | undefined
+  readonly resourceTypes: Groups | undefined
+  readonly days: ReadonlyArray<DayCount> | undefined
+  readonly exceptions: ReadonlyArray<Exceptions>
+  readonly erasures: Newest
+  /** The newest EVENT_ROWS_MAX, in ascending order. */
+  readonly events: ReadonlyArray<EventLine>
+}
 
 /** An event as a sentence names it. */
 export interface Mention {
@@ -69,8 +115,6 @@ export interface Surveyed {
   readonly events: number
   /** Of them, rows whose bytes are no event: in the hash, and in nothing else. */
   readonly unreadable: number
-  /** False if there are more than SURVEY_EVENTS_MAX. */
-  readonly isWhole: boolean
   /** SHA-256 of the events as NDJSON, ascending, each with its line feed. */
   readonly sha256: string
   readonly bytes: number
@@ -162,6 +206,89 @@ class GroupsByKey<A extends object> {
   }
 }
 
+/** How many events have each value. */
+class Counts {
+  readonly #max: number
+  #counts: Map<string, number> | undefined = new Map()
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  add(key: string): void {
+    const counts = this.#counts
+    if (counts === undefined) return
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+    if (counts.size > this.#max) this.#counts = undefined
+  }
+
+  /** By descending count; undefined if there were too many values. */
+  get all(): ReadonlyArray<Group> | undefined {
+    return (
+      this.#counts
+      && [...this.#counts]
+        .map(([key, count]) => ({ key, count }))
+        .sort((left, right) => right.count - left.count || (left.key < right.key ? -1 : 1))
+    )
+  }
+
+  get largest(): Groups | undefined {
+    const { all } = this
+    return (
+      all && {
+        groups: all.slice(0, GROUPS_MAX),
+        other: all.slice(GROUPS_MAX).reduce((sum, { count }) => sum + count, 0)
+      }
+    )
+  }
+}
+
+/** The last of some events. */
+class LastEvents {
+  readonly #max: number
+  readonly #events: Array<AuditEvent> = []
+  #total = 0
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  take(event: AuditEvent): void {
+    this.#events[this.#total % this.#max] = event
+    this.#total += 1
+  }
+
+  newest(options: { readonly metadata: boolean }): Newest {
+    const next = this.#total % this.#max
+    const ascending = [...this.#events.slice(next), ...this.#events.slice(0, next)]
+    const shown = ascending.reverse().map((event) => eventLine(event, options))
+    return { total: this.#total, shown }
+  }
+}
+
+/** Sequence numbers in the order of the events. */
+class Places {
+  #numbers = new Float64Array(1_024)
+  #count = 0
+
+  add(sequence: number): void {
+    if (this.#count === this.#numbers.length) {
+      const larger = new Float64Array(2 * this.#count)
+      larger.set(this.#numbers)
+      this.#numbers = larger
+    }
+    this.#numbers[this.#count] = sequence
+    this.#count += 1
+  }
+
+  /** At a position from 1. */
+  at(position: number): number | undefined {
+    return position <= this.#count ? this.#numbers[position - 1] : undefined
+  }
+}
+
+const DAY_LENGTH = "2026-01-31".length
+
 /** One pass; takes stored JSON, ascending by sequence number. */
 export class EventSurvey {
   readonly #isPrivileged: ActionMatcher
@@ -171,14 +298,32 @@ export class EventSurvey {
   readonly #failures = new GroupsByKey<FailureGroup>()
   readonly #privileged = new GroupsByKey<PrivilegedGroup>()
   readonly #delays = new Delays()
+  readonly #counts: Readonly<
+    Record<"action" | "actor" | "actorType" | "day" | "outcome" | "resourceType", Counts>
+  >
+  readonly #last = {
+    events: new LastEvents(EVENT_ROWS_MAX),
+    failure: new LastEvents(EXCEPTION_ROWS_MAX),
+    error: new LastEvents(EXCEPTION_ROWS_MAX),
+    erasures: new LastEvents(ERASURE_ROWS_MAX)
+  }
+  readonly #places = new Places()
   #events = 0
   #unreadable = 0
   #bytes = 0
   #from: string | undefined
   #to: string | undefined
 
-  constructor(isPrivileged: ActionMatcher) {
+  constructor(isPrivileged: ActionMatcher, valuesMax = VALUES_MAX) {
     this.#isPrivileged = isPrivileged
+    this.#counts = {
+      action: new Counts(valuesMax),
+      actor: new Counts(valuesMax),
+      actorType: new Counts(valuesMax),
+      day: new Counts(valuesMax),
+      outcome: new Counts(valuesMax),
+      resourceType: new Counts(valuesMax)
+    }
   }
 
   take(body: string): void {
@@ -187,25 +332,54 @@ export class EventSurvey {
     this.#bytes += line.length
     this.#events += 1
     const event = readEvent(body)
+    this.#places.add(event?.sequence_number ?? 0)
     if (event === undefined) {
       this.#unreadable += 1
       return
     }
     this.#takePeriod(event)
+    this.#takeTables(event)
     this.#takeAction(event)
     this.#delays.take(event)
     if (event.outcome !== "success") this.#takeFailure(event)
     if (this.#isPrivilegedAction(event.action)) this.#takePrivileged(event)
   }
 
-  /** Once, at the end; `isWhole` says whether every event was taken. */
-  result(isWhole: boolean): Surveyed {
+  /** Sequence number of the event at a position from 1. */
+  sequenceAt(position: number): number | undefined {
+    return this.#places.at(position)
+  }
+
+  tables(): Tables {
+    const { action, actor, actorType, day, outcome, resourceType } = this.#counts
+    const { erasures, error, events, failure } = this.#last
+    const days = day.all?.map(({ count, key }): DayCount => {
+      const [start = "", of = ""] = key.split(" ")
+      return { start: `${start}T00:00:00.000000Z`, outcome: of, count }
+    })
+    return {
+      actions: action.largest,
+      outcomes: outcome.largest,
+      actorTypes: actorType.largest,
+      actors: actor.largest,
+      resourceTypes: resourceType.largest,
+      days: days?.toSorted((left, right) => (left.start < right.start ? -1 : 1)),
+      exceptions: [
+        { outcome: "failure", ...failure.newest({ metadata: false }) },
+        { outcome: "error", ...error.newest({ metadata: false }) }
+      ],
+      erasures: erasures.newest({ metadata: true }),
+      events: events.newest({ metadata: false }).shown.toReversed()
+    }
+  }
+
+  /** Once, at the end. */
+  result(): Surveyed {
     const from = this.#from
     const to = this.#to
     return {
       events: this.#events,
       unreadable: this.#unreadable,
-      isWhole,
       sha256: this.#digest.digest("hex"),
       bytes: this.#bytes,
       period: from === undefined || to === undefined ? undefined : { from, to },
@@ -214,6 +388,19 @@ export class EventSurvey {
       privileged: this.#privileged.kept(({ count }) => count),
       timeliness: this.#delays.result()
     }
+  }
+
+  #takeTables(event: AuditEvent): void {
+    const { action, actor, outcome, resource, timestamp } = event
+    this.#counts.action.add(action)
+    this.#counts.outcome.add(outcome)
+    this.#counts.actorType.add(actor.type)
+    this.#counts.actor.add(actor.id)
+    this.#counts.resourceType.add(resource.type)
+    this.#counts.day.add(`${timestamp.slice(0, DAY_LENGTH)} ${outcome}`)
+    this.#last.events.take(event)
+    if (outcome !== "success") this.#last[outcome].take(event)
+    if (action === ERASURE_ACTION) this.#last.erasures.take(event)
   }
 
   #takePeriod({ timestamp }: AuditEvent): void {

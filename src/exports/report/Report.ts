@@ -24,7 +24,7 @@ import type { Evidence } from "./Evidence.ts"
 import { type Html, html, nothing } from "./Html.ts"
 import type { Marks } from "./Marks.ts"
 import type { Logo } from "./ReportSettings.ts"
-import { count, seconds } from "./ShownText.ts"
+import { seconds } from "./ShownText.ts"
 
 /** Who asked for a report, for what, and where it can be asked for again. */
 export interface ReportRequest {
@@ -168,10 +168,3 @@ export const alteredNotice = ({ input }: Report): Html =>
     : html`<p class="alarm"><strong>Computed from altered records.</strong> The chain does not hold,
         see ${chapter("integrity")}. What follows is what the store says, not what is known to have
         happened.</p>`
-
-/** Said where not every event was gone through; nothing else. */
-export const surveyedPart = ({ evidence }: Report): Html =>
-  evidence.survey.isWhole
-    ? nothing
-    : html`<p class="note"><strong>Of the first ${count(evidence.survey.events)} events by sequence
-        number only:</strong> the population is larger than a report goes through.</p>`

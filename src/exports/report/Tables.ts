@@ -3,7 +3,7 @@
  * Knows columns and cells, not what is in them.
  */
 import { FIELD_LENGTH_MAX } from "./EventLine.ts"
-import type { Groups } from "./Evidence.ts"
+import type { Groups } from "./EventSurvey.ts"
 import { type Html, type HtmlPart, html, nothing } from "./Html.ts"
 import { count, counted, cut, shown } from "./ShownText.ts"
 
@@ -68,9 +68,13 @@ export const share = (part: number, whole: number): string => {
 export const groupTable = (
   caption: string,
   name: string,
-  { groups, other }: Groups,
+  found: Groups | undefined,
   total: number
 ): Html => {
+  if (found === undefined) {
+    return html`<p class="none">${caption}: there are more different ones than a report counts.</p>`
+  }
+  const { groups, other } = found
   const largest = Math.max(1, ...groups.map((group) => group.count))
   const bar = (value: number) =>
     html`<span class="bar" style="width:${((100 * value) / largest).toFixed(1)}%"></span>`

@@ -87,6 +87,7 @@ const verifyChain = HttpApiEndpoint.get("verifyChain", "/v1/verify", {
     summary: "Verify a range of the chain",
     description:
       "Recomputes contents, links and the head over the sequence span that covers the bounds; "
+      + "the whole chain is recomputed to find that span where `from` or `to` is given; "
       + "without bounds over the full supported history, future-dated events included, and the "
       + "tenant's trace facts too. The expected head is the last record of the chain's topic. A "
       + "finished check answers 200, whatever it found; so does one that was not finished, with "

@@ -11,7 +11,7 @@ import { formatMicros, microsOf } from "../../../src/domain/Timestamp.ts"
 import { verificationText } from "../../../src/exports/pack/PackText.ts"
 import { AuditReports } from "../../../src/exports/report/AuditReports.ts"
 import type { CriteriaMapping } from "../../../src/exports/report/Criteria.ts"
-import { EVENT_ROWS_MAX, EXCEPTION_ROWS_MAX } from "../../../src/exports/report/Evidence.ts"
+import { EVENT_ROWS_MAX, EXCEPTION_ROWS_MAX } from "../../../src/exports/report/EventSurvey.ts"
 import { type ReportInput, reportIdOf } from "../../../src/exports/report/Report.ts"
 import { defaultReportSettings } from "../../../src/exports/report/ReportSettings.ts"
 import { type PdfDocument, PdfRenderer } from "../../../src/ports/PdfRenderer.ts"
@@ -588,14 +588,6 @@ describe("the document of a report", () => {
     const { body, styles } = documents.at(-1)!
     assert.isBelow(body.length + styles.length, 40 * 1_048_576)
     assert.match(body, /more characters/)
-  })
-
-  it("has no chart where there are more days than the store counts", async () => {
-    const options = { size: 9, eventAt: plausible, tooManyDays: true }
-    await bytesOf(options, inputOf(verificationOf(9, plausible)), recording)
-    const { body } = documents.at(-1)!
-    assert.include(body, "more days than the store counts")
-    assert.notInclude(body, "<svg")
   })
 
   it("takes another mapping of criteria", async () => {

@@ -6,16 +6,19 @@ import { formatMicros, microsOf } from "../../../src/domain/Timestamp.ts"
 import { matcherOf } from "../../../src/exports/report/ActionPattern.ts"
 import { eventLines } from "../../../src/exports/report/EventLine.ts"
 import {
+  EVENT_ROWS_MAX,
   EventSurvey,
+  EXCEPTION_ROWS_MAX,
   reasonOf,
   SURVEY_GROUPS_MAX
 } from "../../../src/exports/report/EventSurvey.ts"
+import { groupTable } from "../../../src/exports/report/Tables.ts"
 import { plausible } from "./support/SyntheticStore.ts"
 
 const surveyOf = (events: ReadonlyArray<AuditEvent>, privileged: ReadonlyArray<string> = []) => {
   const survey = new EventSurvey(matcherOf(privileged))
   for (const event of events) survey.take(JSON.stringify(event))
-  return survey.result(true)
+  return survey.result()
 }
 
 const SECOND = 1_000_000
@@ -178,7 +181,7 @@ describe("rows that hold no event", () => {
   it("are counted and hashed, and end no report", () => {
     const survey = new EventSurvey(matcherOf(["**"]))
     for (const body of [...garbage, good]) survey.take(body)
-    const { bytes, events, timeliness, unreadable } = survey.result(true)
+    const { bytes, events, timeliness, unreadable } = survey.result()
     assert.deepStrictEqual([events, unreadable], [garbage.length + 1, garbage.length])
     assert.strictEqual(bytes, Buffer.byteLength([...garbage, good, ""].join("\n")))
     assert.strictEqual(timeliness.buckets[0]!.count, 1)
@@ -186,6 +189,40 @@ describe("rows that hold no event", () => {
     assert.deepStrictEqual(
       lines.map(({ sequenceNumber }) => sequenceNumber),
       [1]
+    )
+  })
+})
+
+describe("the tables of a report", () => {
+  it("count every event, list the newest, and are none of too many values", () => {
+    const survey = new EventSurvey(matcherOf([]), 3)
+    const events = Array.from({ length: 2_000 }, (_, at) => plausible(at + 1))
+    for (const event of events) survey.take(JSON.stringify(event))
+    const { actions, days, events: listed, exceptions, outcomes } = survey.tables()
+    assert.deepStrictEqual([actions, days], [undefined, undefined])
+    assert.match(groupTable("Events by action", "Action", actions, 2_000).markup, /more different/)
+    const of = (outcome: string) => events.filter((event) => event.outcome === outcome)
+    assert.deepStrictEqual(
+      outcomes?.groups.map(({ count, key }) => [key, count]),
+      ["success", "failure", "error"].map((outcome) => [outcome, of(outcome).length])
+    )
+    assert.deepStrictEqual(
+      listed.map(({ sequenceNumber }) => sequenceNumber),
+      events.slice(-EVENT_ROWS_MAX).map((event) => event.sequence_number)
+    )
+    for (const { outcome, shown, total } of exceptions) {
+      assert.strictEqual(total, of(outcome).length)
+      assert.deepStrictEqual(
+        shown.map(({ sequenceNumber }) => sequenceNumber),
+        of(outcome)
+          .reverse()
+          .slice(0, EXCEPTION_ROWS_MAX)
+          .map((event) => event.sequence_number)
+      )
+    }
+    assert.deepStrictEqual(
+      [1, 1_500, 2_000, 2_001].map((position) => survey.sequenceAt(position)),
+      [1, 1_500, 2_000, undefined]
     )
   })
 })

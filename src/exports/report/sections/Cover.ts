@@ -44,7 +44,7 @@ const headOf = ({ input }: Report): Html => {
 }
 
 const failedEvents = ({ evidence }: Report): number =>
-  evidence.exceptions.reduce((sum, { total }) => sum + total, 0)
+  evidence.tables.exceptions.reduce((sum, { total }) => sum + total, 0)
 
 const ofExecutions = (report: Report): ReadonlyArray<readonly [number, string]> =>
   report.input.eventsOnly === true

@@ -4,7 +4,7 @@ import { FIELD_LENGTH_MAX } from "../EventLine.ts"
 import { type ActionCount, type Mention, SURVEY_GROUPS_MAX } from "../EventSurvey.ts"
 import { mention } from "../EventTables.ts"
 import { type Html, html, nothing } from "../Html.ts"
-import { alteredNotice, type Report, type Section, surveyedPart } from "../Report.ts"
+import { alteredNotice, type Report, type Section } from "../Report.ts"
 import { count, counted, cut, shown } from "../ShownText.ts"
 import { table } from "../Tables.ts"
 
@@ -110,7 +110,7 @@ const body = (report: Report): Html => html`${alteredNotice(report)}
   <p class="lead">Evidence supporting the examination of the criteria named, by their ids in the SOC
     2 trust services criteria. Descriptions are this service's own words. Whether a criterion is met
     is for the auditor to conclude; this table does not say so.</p>
-  ${surveyedPart(report)}
+  
   ${mappingTable(report)}
   <p class="note">An event counts for a criterion if a pattern of the mapping means its action. One
     event may count for several criteria, and many for none.</p>

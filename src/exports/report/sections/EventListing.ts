@@ -1,6 +1,7 @@
 /** The events themselves, up to a limit that is said on the page. */
+
+import { EVENT_ROWS_MAX } from "../EventSurvey.ts"
 import { eventTable } from "../EventTables.ts"
-import { EVENT_ROWS_MAX } from "../Evidence.ts"
 import { type Html, html } from "../Html.ts"
 import { alteredNotice, type Report, type Section } from "../Report.ts"
 import { count } from "../ShownText.ts"
@@ -14,7 +15,8 @@ const CAPTION = "Events in ascending sequence order"
 
 const body = (report: Report): Html => {
   const { evidence, marks } = report
-  const { events, population } = evidence
+  const { population, tables } = evidence
+  const { events } = tables
   if (population === 0) return html`<p class="none">0 events.</p>`
   return html`${alteredNotice(report)}${extent(events.length, population, "event", WHERE)}
     ${eventTable(CAPTION, events, marks)}`

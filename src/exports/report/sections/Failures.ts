@@ -1,9 +1,8 @@
 /** What was refused, what went wrong and why, and what was erased. */
-import type { FailureGroup } from "../EventSurvey.ts"
+import type { Exceptions, FailureGroup } from "../EventSurvey.ts"
 import { eventTable, mention, outcomeMark } from "../EventTables.ts"
-import type { Exceptions } from "../Evidence.ts"
 import { type Html, html, nothing } from "../Html.ts"
-import { alteredNotice, type Report, type Section, surveyedPart } from "../Report.ts"
+import { alteredNotice, type Report, type Section } from "../Report.ts"
 import { count, counted, shown } from "../ShownText.ts"
 import { extent, share, table } from "../Tables.ts"
 
@@ -66,7 +65,7 @@ const exceptionsPart = ({ evidence, marks }: Report, exceptions: Exceptions): Ht
 }
 
 const erasuresPart = ({ evidence, marks }: Report): Html => {
-  const { shown: events, total } = evidence.erasures
+  const { shown: events, total } = evidence.tables.erasures
   if (total === 0) return html`<p class="none">No erasure was recorded in this population.</p>`
   return html`<p>${count(total)} recorded. Each names the event whose details were removed; the
       event itself and its hash remain.</p>
@@ -75,9 +74,9 @@ const erasuresPart = ({ evidence, marks }: Report): Html => {
 }
 
 const body = (report: Report): Html => html`
-  ${alteredNotice(report)}${surveyedPart(report)}
+  ${alteredNotice(report)}
   ${grouped(report)}
-  ${report.evidence.exceptions.map((one) => exceptionsPart(report, one))}
+  ${report.evidence.tables.exceptions.map((one) => exceptionsPart(report, one))}
   <h2>Erasures</h2>
   ${erasuresPart(report)}`
 

@@ -2,7 +2,7 @@
 import type { PrivilegedGroup } from "../EventSurvey.ts"
 import { moment } from "../EventTables.ts"
 import { type Html, html, nothing } from "../Html.ts"
-import { alteredNotice, type Report, type Section, surveyedPart } from "../Report.ts"
+import { alteredNotice, type Report, type Section } from "../Report.ts"
 import { count, counted, shown } from "../ShownText.ts"
 import { table } from "../Tables.ts"
 
@@ -47,7 +47,7 @@ const listed = (report: Report): Html => {
   }`
 }
 
-const body = (report: Report): Html => html`${alteredNotice(report)}${surveyedPart(report)}
+const body = (report: Report): Html => html`${alteredNotice(report)}
   <p>${counted(privilegedEvents(report), "event")} with an action that the mapping of criteria names
     as privileged: changes of rights, users, credentials, settings and boundaries, and the removal
     of records. That each was allowed has to be tested against its approval.</p>

@@ -6,17 +6,18 @@ import { groupTable } from "../Tables.ts"
 import { timelineOf } from "../Timeline.ts"
 
 const byTime = ({ evidence }: Report): Html => {
-  if (evidence.days === undefined) {
-    return html`<p class="none">The events are spread over more days than the store counts in one
-      answer; there is no chart.</p>`
+  if (evidence.tables.days === undefined) {
+    return html`<p class="none">The events are spread over more days than a report counts;
+      there is no chart.</p>`
   }
-  const timeline = timelineOf(evidence.days)
+  const timeline = timelineOf(evidence.tables.days)
   return html`<figure><figcaption>${timelineText(timeline)}</figcaption>
     ${timelineChart(timeline)}</figure>`
 }
 
 const body = (report: Report): Html => {
-  const { actions, actors, actorTypes, outcomes, population, resourceTypes } = report.evidence
+  const { population, tables } = report.evidence
+  const { actions, actors, actorTypes, outcomes, resourceTypes } = tables
   if (population === 0) return html`<p class="none">0 events: there is nothing to count.</p>`
   return html`${alteredNotice(report)}<h2>By time</h2>${byTime(report)}
     <h2>By action</h2>

@@ -2,7 +2,7 @@
 import { type Counted, LATE_ROWS_MAX } from "../Delays.ts"
 import { eventActor, sequenceCell } from "../EventTables.ts"
 import { type Html, html, nothing } from "../Html.ts"
-import { alteredNotice, type Report, type Section, surveyedPart } from "../Report.ts"
+import { alteredNotice, type Report, type Section } from "../Report.ts"
 import { count, counted, duration, seconds, shown } from "../ShownText.ts"
 import { extent, facts, groupTable, table } from "../Tables.ts"
 
@@ -60,7 +60,7 @@ const body = (report: Report): Html => {
   const groups = timeliness.buckets
     .filter((bucket) => bucket.count > 0)
     .map((bucket) => ({ key: bucket.label, count: bucket.count }))
-  return html`${alteredNotice(report)}${surveyedPart(report)}
+  return html`${alteredNotice(report)}
     <p>The delay from the event time, which the source states, to the recording, which the service
       states.</p>
     ${facts([

@@ -3,13 +3,11 @@
  * report as the store would; everything else of the store is absent.
  */
 import { createHash } from "node:crypto"
-import { Effect, Layer, Stream } from "effect"
+import { Layer, Stream } from "effect"
 import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
-import type { EventDimension } from "../../../../src/domain/events/EventFields.ts"
-
 import { type EventFilter, emptyFilter } from "../../../../src/domain/events/EventFilter.ts"
 import { formatMicros } from "../../../../src/domain/Timestamp.ts"
-import { EventStore, type StatsQuery, StatsTooLarge } from "../../../../src/ports/EventStore.ts"
+import { EventStore } from "../../../../src/ports/EventStore.ts"
 import { CheckedEvents } from "../../../../src/verify/CheckedEvents.ts"
 import { matches } from "../../../support/Matches.ts"
 
@@ -81,38 +79,14 @@ export const plausible: EventAt = (sequence) => {
 /** Events of one chunk of a scan. */
 const CHUNK_ROWS = 100
 
-const keyOf = (event: AuditEvent, dimension: EventDimension): string => {
-  switch (dimension) {
-    case "action":
-      return event.action
-    case "outcome":
-      return event.outcome
-    case "actor_type":
-      return event.actor.type
-    case "actor_id":
-      return event.actor.id
-    case "resource_type":
-      return event.resource.type
-    case "resource_id":
-      return event.resource.id
-  }
-}
-
 export interface StoreOptions {
   readonly size: number
   readonly eventAt: EventAt
-  /** More days than the store counts in one answer. */
-  readonly tooManyDays?: boolean
   /** Told of each event that is handed out. */
   readonly onBody?: () => void
 }
 
-export const syntheticStore = ({
-  eventAt,
-  onBody = () => undefined,
-  size,
-  tooManyDays = false
-}: StoreOptions) => {
+export const syntheticStore = ({ eventAt, onBody = () => undefined, size }: StoreOptions) => {
   const bodyOf = (event: AuditEvent): string => {
     onBody()
     return JSON.stringify(event)
@@ -127,35 +101,6 @@ export const syntheticStore = ({
       if (matches(filter, event)) yield event
     }
   }
-  const stats = ({ filter, groupBy, interval, limit }: StatsQuery) => {
-    const counts = new Map<string, number>()
-    const buckets = new Map<string, number>()
-    let total = 0
-    for (const event of matching(filter, "asc")) {
-      const key = keyOf(event, groupBy[0] as EventDimension)
-      const bucket = `${event.timestamp.slice(0, 10)}T00:00:00.000000Z ${key}`
-      counts.set(key, (counts.get(key) ?? 0) + 1)
-      buckets.set(bucket, (buckets.get(bucket) ?? 0) + 1)
-      total += 1
-    }
-    const groups = [...counts]
-      .map(([key, count]) => ({ keys: [key], count }))
-      .sort((left, right) => right.count - left.count || (left.keys[0]! < right.keys[0]! ? -1 : 1))
-      .slice(0, limit)
-    const other = groups.reduce((rest, { count }) => rest - count, total)
-    if (interval === undefined) return Effect.succeed({ groups, other, missing: 0, total })
-    if (tooManyDays) return Effect.fail(new StatsTooLarge({ bucketsMax: 1 }))
-    return Effect.succeed({
-      groups,
-      other,
-      missing: 0,
-      total,
-      buckets: [...buckets].map(([bucket, count]) => {
-        const [start = "", key = ""] = bucket.split(" ")
-        return { start, keys: [key], count }
-      })
-    })
-  }
   const checked = Layer.succeed(CheckedEvents, {
     of: (_, { first, last }) =>
       Stream.fromIterable(
@@ -169,27 +114,6 @@ export const syntheticStore = ({
       )
   })
   const store = Layer.mock(EventStore, {
-    stats: (query) => Effect.suspend(() => stats(query)),
-    page: ({ filter, limit, offset, order }) =>
-      Effect.sync(() => {
-        const { metadata, toSequence = size, ...others } = filter
-        const last = Math.min(size, toSequence)
-        // Without conditions the place of an event is its sequence.
-        if (metadata.length === 0 && Object.keys(others).length === 0) {
-          const length = Math.max(0, Math.min(limit, last - offset))
-          const bodies = Array.from({ length }, (_, index) =>
-            bodyOf(eventAt(order === "asc" ? offset + index + 1 : last - offset - index))
-          )
-          return { bodies, total: last }
-        }
-        const bodies: Array<string> = []
-        let total = 0
-        for (const event of matching(filter, order)) {
-          if (total >= offset && bodies.length < limit) bodies.push(bodyOf(event))
-          total += 1
-        }
-        return { bodies, total }
-      }),
     scan: ({ filter, order }) =>
       Stream.fromIterable(matching(filter, order), { chunkSize: CHUNK_ROWS }).pipe(
         Stream.map(bodyOf),
