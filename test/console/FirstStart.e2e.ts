@@ -40,6 +40,41 @@ describe("the address of the first start", () => {
     assert.strictEqual(running.output().split(code).length, 2)
   })
 
+  it("leads to an event that is sent, seen live, found and proved", async () => {
+    const { browser, running } = started
+    const key = /API key +(\S+)/.exec(running.output())![1]!
+    const visit = await Visit.start(browser, running.url)
+    const { page } = visit
+    const menu = page.getByRole("navigation", { name: "Pages" })
+    await visit.open("/start")
+    await visit.signIn(key)
+    // What the page shows is what a person pastes into a terminal.
+    const shown = page.locator("details[open] pre").first()
+    const command = await shown.textContent()
+    await menu.getByRole("link", { name: "Live" }).click()
+    await visit.heading("Live").waitFor()
+    await page.getByText("live", { exact: true }).waitFor()
+    const before = await page.getByRole("row", { name: /document\.read/ }).count()
+    const environment = { PATH: process.env["PATH"], ALK_API_KEY: key }
+    const { stdout } = await run("bash", ["-c", command!], { env: environment })
+    const { sequence_number } = JSON.parse(stdout)
+    await page
+      .getByRole("row", { name: /document\.read/ })
+      .nth(before)
+      .waitFor()
+    await menu.getByRole("link", { name: "Events" }).click()
+    await visit.heading("Events").waitFor()
+    await page.keyboard.press("/")
+    await page.keyboard.type("actor_id:alice action:document.read")
+    await page.keyboard.press("Enter")
+    await page.waitForURL(/where=actor_id/)
+    await page.locator(`table.events tr[aria-rowindex]`, { hasText: "doc-1" }).first().click()
+    await page.waitForURL(new RegExp(`event=${sequence_number}$`))
+    await page.getByText("in the signed tree of").waitFor()
+    assert.deepStrictEqual([visit.errors, visit.foreign], [[], []])
+    await visit.end()
+  })
+
   it("leads to lines that send an event from a program as they are", async () => {
     const { running } = started
     const key = /API key +(\S+)/.exec(running.output())![1]!
@@ -58,6 +93,6 @@ describe("the address of the first start", () => {
     const answer = await fetch(`${running.url}/v1/events?actor_id=alice&action=document.read`, {
       headers: { authorization: `Bearer ${key}` }
     })
-    assert.strictEqual(((await answer.json()) as { total: number }).total, 4)
+    assert.strictEqual(((await answer.json()) as { total: number }).total, 5)
   })
 })
