@@ -131,16 +131,50 @@ const keptLines = (): ReadonlyArray<{ readonly tree_size: number; readonly note:
         .map((line) => JSON.parse(line))
     : []
 
-/** A transaction on alk.receipts that is open until it is released, written as the program may. */
-const openTransaction = async ({ kafka }: Started, data: string, partition: number) => {
+/** A client that may write what the program may. */
+const clientOf = ({ kafka }: Started, data: string): Kafka => {
   const users = JSON.parse(readFileSync(join(data, "kafka/users.json"), "utf8"))
-  const client = new Kafka({
+  return new Kafka({
     brokers: [kafka],
     clientId: "by-hand",
     logLevel: logLevel.NOTHING,
     sasl: { mechanism: "scram-sha-256", username: "alk", password: users.alk }
   })
-  const producer = client.producer({
+}
+
+/** A record on each partition that says that it is beyond every cut; their offsets by topic. */
+const forgeBeyond = async (started: Started, data: string) => {
+  const { serviceName, signer } = checkpointSigner
+  const tree = Frontier.empty()
+  for (let leaf = 1; leaf <= 9_999; leaf++) tree.append(sha256Hex(`another event ${leaf}`))
+  const time = "2026-11-25T12:00:00.000000Z"
+  const checkpoint = makeCheckpoint(signer, serviceName, "acme", tree, time)
+  const producer = clientOf(started, data).producer()
+  await producer.connect()
+  const timestamp = String(Date.now() + 600_000)
+  const answer = { key: "acme", value: "{}", headers: { "alk-command": "999999" }, timestamp }
+  const signed = { key: "acme", value: JSON.stringify(checkpoint), timestamp }
+  const written = await producer.sendBatch({
+    topicMessages: Object.entries({
+      receipts: answer,
+      quarantine: answer,
+      checkpoints: signed
+    }).map(([topic, record]) => ({
+      topic: `alk.${topic}`,
+      messages: [0, 1].map((partition) => ({ ...record, partition }))
+    }))
+  })
+  await producer.disconnect()
+  return written.map(({ baseOffset, partition, topicName }) => ({
+    topic: topicName.slice("alk.".length),
+    partition,
+    offset: Number(baseOffset)
+  }))
+}
+
+/** A transaction on alk.receipts that is open until it is released, written as the program may. */
+const openTransaction = async (started: Started, data: string, partition: number) => {
+  const producer = clientOf(started, data).producer({
     transactionalId: "by-hand",
     transactionTimeout: 20_000,
     maxInFlightRequests: 1
@@ -240,6 +274,23 @@ describe("a drill", () => {
     const checked = await alk(variables, "restore", folder, "--check", "--json")
     assert.strictEqual(checked.end, 0, checked.errors)
     assert.isFalse(JSON.parse(checked.output).restored)
+  })
+
+  it("goes on behind records that others have forged", async () => {
+    const folder = join(root, "behind-forged")
+    const forged = await forgeBeyond(running!, variables["ALK_DATA_DIR"]!)
+    const taken = await alk(variables, "backup", "-o", folder, "--json")
+    assert.strictEqual(taken.end, 0, taken.errors)
+    const { parts } = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"))
+    assert.lengthOf(forged, 6)
+    for (const { offset, ...place } of forged) {
+      const part = parts.find(
+        (one: any) => one.topic === place.topic && one.partition === place.partition
+      )
+      assert.isAbove(part.to, offset, JSON.stringify(place))
+    }
+    const checked = await alk(variables, "restore", folder, "--check", "--json")
+    assert.strictEqual(checked.end, 0, checked.errors)
   })
 
   it("loses everything but the backup, and says exactly what is missing", async () => {

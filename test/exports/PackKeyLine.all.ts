@@ -8,6 +8,8 @@ import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { type Signer, signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { endorse, openEndorsement } from "../../src/domain/chain/KeyLine.ts"
+import { hashesOf, inclusionParts, type TreeNode } from "../../src/domain/chain/MerkleTree.ts"
+import { subtreesOf } from "../../src/exports/pack/PackTree.ts"
 import type { PackReport } from "../../src/exports/verifiers/verify.mjs"
 import { keysDocument } from "../../src/http/chain/PublicKeys.ts"
 import { publishedKeys } from "../../src/services/checkpoints/SigningKeys.ts"
@@ -21,6 +23,7 @@ import {
   checkpointOf,
   handOverNote,
   signer as next,
+  nodeOf,
   otherSigner,
   PackWorld,
   ROTATED_AT,
@@ -267,6 +270,95 @@ describe("a pack that a replaced key has signed", () => {
     const kept = [handOverNote(chain, 9, before, next)]
     const report = await verdictOf(zip, { key: freshKeys(), kept })
     assert.strictEqual(report.verdict, "tampered")
+  })
+})
+
+describe("an erasure behind the links of a pack", () => {
+  const VICTIM = 3
+  const LAST = 6
+  const filter = { toSequence: LAST }
+
+  /** A chain whose n-th event erased one of the pack. */
+  const erasedAt = (sequence: number, length: number): TestChain => {
+    const log = new TestChain("acme", sequence - 1)
+    log.erase(VICTIM)
+    while (log.length < length) log.add()
+    return log
+  }
+  const genuine = erasedAt(11, 12)
+  const invented = erasedAt(8, 8)
+
+  const hashOf = ({ bodies }: TestChain) => {
+    const hashes = bodies.map((body) => (JSON.parse(body) as { hash: string }).hash)
+    return (level: number, index: number) => nodeOf(hashes, level, index)
+  }
+
+  /** The details are taken out, and an erasure that no chain has says why. */
+  const excuse = (pack: PackEditor): void => {
+    const size = invented.length
+    pack.edit("events.ndjson", (lines) => lines.with(VICTIM - 1, invented.bodies[VICTIM - 1]!))
+    pack.setLines("erasures.ndjson", [invented.bodies.at(-1)!])
+    const hashes = hashesOf(inclusionParts(size - 1, size), hashOf(invented))
+    const proof = hashes.map((hash) => hash.toString("hex"))
+    const line = { sequence_number: size, tree_size: size, proof }
+    pack.setLines("checkpoints/erasure-proofs.ndjson", [JSON.stringify(line)])
+    pack.json("verification.json", (report) => Object.assign(report, { erased_events: 1 }))
+    pack.json("manifest.json", ({ counts }) => Object.assign(counts, { erasures: 1 }))
+  }
+
+  const packOf = (log: TestChain, handedOver: number) =>
+    new PackWorld(log).pack({
+      filter,
+      rotation: { before, events: handedOver },
+      checkpoints: [LAST]
+    })
+
+  it("counts by a checkpoint after the change of keys, whichever key had signed it", async () => {
+    for (const log of [genuine, erasedAt(8, 12)]) {
+      const zip = await packOf(log, 9)
+      assert.lengthOf(new PackEditor(zip).lines("checkpoints/erasure-proofs.ndjson"), 1)
+      for (const key of [before.vkey, next.vkey, freshKeys()]) {
+        assert.strictEqual((await verdictOf(zip, { key })).verdict, "authentic")
+      }
+      const old = sign(new PackEditor(zip), "acme", before).zip()
+      assert.strictEqual((await verdictOf(old, { key: freshKeys() })).verdict, "authentic")
+    }
+  })
+
+  it("counts by a checkpoint that was kept, as large as the tree that holds it", async () => {
+    const log = erasedAt(8, 9)
+    const zip = await new PackWorld(log).pack({ filter, signer: before })
+    const verdict = async (...kept: ReadonlyArray<string>) =>
+      (await verdictOf(zip, { key: freshKeys(), kept })).verdict
+    assert.strictEqual(await verdict(checkpointOf(log, LAST, before).note), "consistent")
+    assert.strictEqual(await verdict(handOverNote(log, 9, before, next)), "authentic")
+  })
+
+  it("does not count by a tree handed over that was compared with no links", async () => {
+    const zip = forged(await packOf(new TestChain("acme", 12), 9), before, (pack) => {
+      excuse(pack)
+      pack.set("checkpoints/hand-over-1.txt", handOverNote(invented, 8, before, next))
+    })
+    for (const key of [freshKeys(), before.vkey, undefined]) {
+      const report = await verdictOf(zip, key === undefined ? {} : { key })
+      assert.deepStrictEqual(problemsOf(report), [`erasures.ndjson ${VICTIM} content_mismatch`])
+    }
+  })
+
+  it("shows no origin by edges that a replaced key made up beside links of now", async () => {
+    const hashes = (nodes: ReadonlyArray<TreeNode>) =>
+      nodes.map(({ index, level }) => hashOf(invented)(level, index).toString("hex"))
+    const zip = forged(await packOf(new TestChain("acme", 12), 4), before, (pack) => {
+      excuse(pack)
+      pack.set("checkpoints/hand-over-1.txt", handOverNote(invented, 8, before, next))
+      pack.remove("checkpoints/12.txt")
+      const right = { start: LAST, end: 8, hashes: hashes(subtreesOf(LAST, 8)) }
+      pack.json("checkpoints/tree.json", (tree) => Object.assign(tree, { right }))
+    })
+    const report = await verdictOf(zip, { key: freshKeys() })
+    assert.deepStrictEqual(problemsOf(report), [])
+    assert.strictEqual(report.verdict, "consistent")
+    assert.isFalse(isOpen(report, "are those that the service signed"))
   })
 })
 

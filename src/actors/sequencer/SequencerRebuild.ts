@@ -19,7 +19,7 @@ import { readWriterPosition } from "../../domain/records/CommandWriter.ts"
 import { eventsOf } from "../../domain/records/EventBatch.ts"
 import { Strays } from "../../domain/records/OwnOffsets.ts"
 import { readReceipt } from "../../domain/records/Receipt.ts"
-import { COMMAND_HEADER, KIND_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
+import { commandOffsetOf, KIND_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
 import type { Adopted, StateRecord, WindowEntry } from "../../domain/records/StateRecords.ts"
 import { FORMAT_HEADER } from "../../domain/records/Topics.ts"
 import type { RegistryContent } from "../../domain/registry/RegistryContent.ts"
@@ -57,14 +57,6 @@ import {
 } from "./SequencerState.ts"
 import { placesBeside } from "./StraysByHeads.ts"
 import { ChainWalk, reportPassedOver } from "./TopicComparison.ts"
-
-/** The command that a record answers; -1 if it names none, or this service did not write it. */
-const commandOffsetOf = (record: LogRecord): number => {
-  if (record.refused !== undefined) return -1
-  const text = record.headers[COMMAND_HEADER]?.toString() ?? ""
-  const offset = Number(text)
-  return /^[0-9]+$/.test(text) && Number.isSafeInteger(offset) ? offset : -1
-}
 
 /** When the command of a receipt was received; 0 for other records. */
 const receivedOf = ({ headers, refused, value }: LogRecord): number => {

@@ -31,3 +31,17 @@ export const macHeader = sha256(
 
 /** Records of which a reader knows only that the service wrote them. */
 export const macHeaders = Schema.Struct({ [MAC_HEADER]: macHeader })
+
+/** The command that a record answers; -1 if it names none, or this service did not write it. */
+export const commandOffsetOf = ({
+  headers,
+  refused
+}: {
+  readonly headers: Readonly<Record<string, Buffer>>
+  readonly refused?: string
+}): number => {
+  if (refused !== undefined) return -1
+  const text = headers[COMMAND_HEADER]?.toString() ?? ""
+  const offset = Number(text)
+  return /^[0-9]+$/.test(text) && Number.isSafeInteger(offset) ? offset : -1
+}

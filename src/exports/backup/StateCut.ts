@@ -7,16 +7,20 @@ import type { BackupTopic } from "../../domain/backup/BackupManifest.ts"
 import type { BackupRecord } from "../../domain/backup/BackupSegment.ts"
 import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import { readCheckpoint, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
+import { openRecord } from "../../domain/chain/SignedRecord.ts"
 import { recordDecoder } from "../../domain/json/RecordDecoder.ts"
 import { type Own, OwnOffsets } from "../../domain/records/OwnOffsets.ts"
-import { COMMAND_HEADER } from "../../domain/records/RecordHeaders.ts"
+import { commandOffsetOf } from "../../domain/records/RecordHeaders.ts"
 import {
   APPLIED_KEY,
   HEAD_PREFIX,
   readApplied,
+  readTreeSigner,
+  SIGNER_KEY,
   StoredHead,
   TRACE_HEAD_PREFIX
 } from "../../domain/records/StateRecords.ts"
+import type { LogRecord } from "../../ports/EventLog.ts"
 
 /** The end of a chain. */
 export interface CutHead {
@@ -34,6 +38,8 @@ export interface StateCut {
   readonly heads: ReadonlyArray<CutHead>
   /** What of the chains' topics the sequencer has written. */
   readonly own: Own
+  /** The public key that signs the trees, as C2SP writes it; none before the first start. */
+  readonly signers: ReadonlyArray<string>
   /** When the last command was applied, in milliseconds since the epoch. */
   readonly at: number
 }
@@ -63,6 +69,7 @@ export const takeKeyed = (records: Map<string, BackupRecord>, record: BackupReco
 /** @throws RecordUnreadable */
 export const stateCutOf = (records: KeyedRecords): StateCut => {
   const applied = records.get(APPLIED_KEY)
+  const signer = records.get(SIGNER_KEY)?.value
   const progress = applied?.value == null ? undefined : readApplied(applied.value)
   const heads: Array<CutHead> = []
   const own = new OwnOffsets()
@@ -84,6 +91,7 @@ export const stateCutOf = (records: KeyedRecords): StateCut => {
     ends: { events: progress?.events_next, traces: progress?.traces_next },
     heads,
     own,
+    signers: signer == null ? [] : [readTreeSigner(signer).vkey],
     at: applied?.timestamp ?? 0
   }
 }
@@ -91,10 +99,7 @@ export const stateCutOf = (records: KeyedRecords): StateCut => {
 /** What is older than the cut by so much is before it, whatever it says: a clock may go back a bit. */
 const CLOCK_MS = 3_600_000
 
-const commandOf = ({ headers }: BackupRecord): number =>
-  Number(headers[COMMAND_HEADER]?.toString() ?? "-1")
-
-const checkpointOf = ({ value }: BackupRecord) => {
+const checkpointOf = ({ value }: LogRecord) => {
   try {
     return value === null ? undefined : readCheckpoint(value)
   } catch {
@@ -103,19 +108,28 @@ const checkpointOf = ({ value }: BackupRecord) => {
   }
 }
 
+/** What makes a checkpoint one of the service's. */
+export interface SignedBy {
+  readonly serviceName: string
+  /** Published keys, as C2SP writes them. */
+  readonly vkeys: ReadonlyArray<string>
+}
+
 /**
- * Whether a record of a topic that the changelog does not name was written after the cut: it answers a
- * command, or signs a tree, that is not part of it.
+ * Whether the service has written a record of a topic that the changelog does not name after the cut:
+ * it answers a command, or signs a tree, that is not part of it.
  */
 export const beyondCut = (
   topic: BackupTopic,
-  { applied, at, heads }: StateCut
-): ((record: BackupRecord) => boolean) => {
-  // A record that others have forged does not end every later backup before it.
-  const isRecent = ({ timestamp }: BackupRecord) => timestamp >= at - CLOCK_MS
+  { applied, at, heads, signers }: StateCut,
+  { serviceName, vkeys }: SignedBy
+): ((record: LogRecord) => boolean) => {
+  // What answers a topic of commands that was lost does not end every later backup before it.
+  const isRecent = ({ timestamp }: LogRecord) => timestamp >= at - CLOCK_MS
   if (topic !== "checkpoints") {
-    return (record) => isRecent(record) && commandOf(record) > applied
+    return (record) => isRecent(record) && commandOffsetOf(record) > applied
   }
+  const keys = [...new Set([...vkeys, ...signers])]
   const sizes = new Map(
     heads.map(({ chain, sequenceNumber, tenantId }) => [
       treeNameOf(tenantId, chain),
@@ -125,6 +139,10 @@ export const beyondCut = (
   return (record) => {
     const checkpoint = checkpointOf(record)
     if (checkpoint === undefined || !isRecent(record)) return false
-    return checkpoint.tree_size > (sizes.get(treeOfCheckpoint(checkpoint)) ?? 0)
+    const tree = treeOfCheckpoint(checkpoint)
+    return (
+      checkpoint.tree_size > (sizes.get(tree) ?? 0)
+      && openRecord(serviceName, tree, checkpoint, keys) !== undefined
+    )
   }
 }

@@ -25,7 +25,8 @@ import type { LogReader, LogRecord } from "../../ports/EventLog.ts"
 import type { BackupFolder } from "./BackupFolder.ts"
 import { refuse } from "./BackupRefused.ts"
 import { type ChainsRead, chainsAfter, checkHeads } from "./CutChains.ts"
-import { beyondCut, type StateCut, stateCutOf, takeKeyed } from "./StateCut.ts"
+import { beyondCut, type SignedBy, type StateCut, stateCutOf, takeKeyed } from "./StateCut.ts"
+import { keysOfRegistry } from "./VerifyBackup.ts"
 
 /** Bytes of the records of one file, before compression: what a restore holds in memory at a time. */
 const SEGMENT_BYTES = 32 * 1_048_576
@@ -169,7 +170,7 @@ const planKeyed = Effect.fnUntraced(function* (taking: Taking, place: Place, to:
 const copyPart = Effect.fnUntraced(function* (
   taking: Taking,
   plan: PartPlan,
-  isBeyond: (record: BackupRecord) => boolean,
+  isBeyond: (record: LogRecord) => boolean,
   chains?: ChainsRead
 ) {
   const { folder, reader } = taking
@@ -240,7 +241,8 @@ const cutRegistry = Effect.fnUntraced(function* (taking: Taking) {
     yield* decided(taking, [registry], [to])
     const keyed = yield* mergeKeyed(taking, yield* planKeyed(taking, registry, to))
     const partitions = partitionsIn(keyed.records) ?? log.partitions
-    return { partition, partitions, state, registry: writeKeyed(taking, keyed) }
+    const vkeys = keysOfRegistry((take) => keyed.records.forEach((record) => take(record)))
+    return { partition, partitions, state, vkeys, registry: writeKeyed(taking, keyed) }
   }
 })
 
@@ -248,7 +250,8 @@ const cutRegistry = Effect.fnUntraced(function* (taking: Taking) {
 const copyPartition = Effect.fnUntraced(function* (
   taking: Taking,
   partition: number,
-  { commands, cut, keyed }: Effect.Success<ReturnType<typeof cutState>>
+  { commands, cut, keyed }: Effect.Success<ReturnType<typeof cutState>>,
+  signed: SignedBy
 ) {
   const { log, writtenEnds } = taking.source
   const parts: Array<BackupPart> = [writeKeyed(taking, keyed)]
@@ -271,7 +274,7 @@ const copyPartition = Effect.fnUntraced(function* (
   }
   for (const [index, place] of followed.entries()) {
     const plan = yield* planned(place, ends[index]!)
-    parts.push(yield* copyPart(taking, plan, beyondCut(place.topic, cut)))
+    parts.push(yield* copyPart(taking, plan, beyondCut(place.topic, cut, signed)))
   }
   const waiting = yield* planned({ topic: "commands", partition }, commands, cut.applied + 1)
   parts.push(yield* copyPart(taking, waiting, () => false))
@@ -323,10 +326,11 @@ export const takeBackup = Effect.fnUntraced(function* (settings: BackupSettings)
   const system = yield* cutRegistry(taking)
   const parts: Array<BackupPart> = [system.registry]
   const heads: Array<BackupContent["heads"][number]> = []
+  const signed = { serviceName: about.service_name, vkeys: system.vkeys }
   for (let partition = 0; partition < system.partitions; partition++) {
     const isSystem = partition === system.partition
     const state = isSystem ? system.state : yield* cutState(taking, partition, 0)
-    parts.push(...(yield* copyPartition(taking, partition, state)))
+    parts.push(...(yield* copyPartition(taking, partition, state, signed)))
     heads.push(...headsOf(state.cut, partition))
   }
   const content: BackupContent = {

@@ -85,12 +85,12 @@ const eachOf = (
   if (part !== undefined) eachRecords(folder, part, (records) => records.forEach(each))
 }
 
-/** Public keys that the registry of the backup knows, as C2SP writes them. Throws if it is damaged. */
-export const signingKeys = (
-  settings: Pick<VerifySettings, "folder" | "manifest">
+/** Public keys that the records of a registry hold, as C2SP writes them. */
+export const keysOfRegistry = (
+  eachRecord: (take: (record: BackupRecord) => void) => void
 ): ReadonlyArray<string> => {
   const registry = new RegistryTable()
-  eachOf(settings, "registry", 0, ({ key, value }) => {
+  eachRecord(({ key, value }) => {
     try {
       const change = readRegistryRecord(key, value)
       if (change !== undefined) registry.take([change])
@@ -100,6 +100,11 @@ export const signingKeys = (
   })
   return [...registry.signingKeys.values()].map(({ vkey }) => vkey)
 }
+
+/** Public keys that the registry of the backup knows, as C2SP writes them. Throws if it is damaged. */
+export const signingKeys = (
+  settings: Pick<VerifySettings, "folder" | "manifest">
+): ReadonlyArray<string> => keysOfRegistry((take) => eachOf(settings, "registry", 0, take))
 
 /** A root that was signed. */
 interface SignedRoot {

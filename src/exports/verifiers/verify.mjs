@@ -1297,7 +1297,9 @@ class PackChain {
     this.handOvers = []
     /** Size of the largest tree that agrees and that a key of now, or a kept checkpoint, shows. */
     this.shown = 0
+    /** Roots by size that the links make, and those of them that a key has signed. */
     this.roots = new Map()
+    this.agreed = new Map()
     this.treeHolds = true
     this.links = 0
     this.onLink = () => {}
@@ -1489,6 +1491,7 @@ class PackChain {
         )
       } else {
         matched = Math.max(matched, Math.min(size, last))
+        if (note.state === "signed" || note.state === "unchecked") this.agreed.set(size, own)
         const isSigned = note.state === "signed" || isKept
         if (isSigned) covered = Math.max(covered, size)
         if (this.check.isShownBy(note)) this.shown = Math.max(this.shown, size)
@@ -1572,6 +1575,8 @@ class PackCheck {
     this.hashes = new Map()
     this.erasures = new Map()
     this.outside = new Map()
+    /** Size of the largest tree that proves an erasure. */
+    this.proving = 0
     /** vkeys that signed the manifest, and those that signed a checkpoint from elsewhere. */
     this.manifestSigners = []
     this.keptSigners = new Set()
@@ -1629,9 +1634,9 @@ class PackCheck {
       await this.readErasures()
       await this.joinEvents()
       await this.report()
+      log.checkNotes()
       await this.readProofs()
       this.checkErasuresOutside()
-      log.checkNotes()
       await this.joinFacts()
       await this.checkExecutions()
       await this.checkSpans()
@@ -2205,7 +2210,10 @@ class PackCheck {
     }
   }
 
-  /** Erasures that the links do not reach: each needs a proof that a signed tree holds it. */
+  /**
+   * Erasures that the links do not reach: each needs a proof that a tree holds it whose root was
+   * signed and is that of the links.
+   */
   checkErasuresOutside() {
     for (const [sequence, { target }] of this.outside) {
       if (this.proven.has(sequence)) continue
@@ -2214,14 +2222,13 @@ class PackCheck {
         target,
         "content_mismatch",
         "an erasure that is in the chain",
-        `event ${sequence}, which neither ${LINKS} nor a signed checkpoint holds`
+        `event ${sequence}, which neither ${LINKS} nor a signed tree of them holds`
       )
     }
   }
 
   async readProofs() {
     this.proven = new Set()
-    const notes = this.log.notes.filter(({ state }) => state === "signed" || state === "unchecked")
     for await (const line of this.lines(PROOFS)) {
       const proof = line === undefined ? undefined : jsonOf(line)
       const hashes = isObject(proof) ? proof.proof : undefined
@@ -2229,18 +2236,14 @@ class PackCheck {
         this.found.problem(PROOFS, null, "content_mismatch", "an inclusion proof", "something else")
         continue
       }
-      const erasure = this.outside.get(proof.sequence_number)
-      const note = notes.find(({ size }) => size === proof.tree_size)
-      if (erasure === undefined || note === undefined || !isHash(erasure.hash)) continue
-      const isProven = isIncluded(
-        this.host.sha256Bytes,
-        erasure.hash,
-        proof.sequence_number,
-        note.size,
-        note.root,
-        hashes.map(bytesOfHex)
-      )
-      if (isProven) this.proven.add(proof.sequence_number)
+      const { sequence_number: sequence, tree_size: size } = proof
+      const erasure = this.outside.get(sequence)
+      const root = this.log.agreed.get(size)
+      if (erasure === undefined || root === undefined || !isHash(erasure.hash)) continue
+      const siblings = hashes.map(bytesOfHex)
+      if (!isIncluded(this.host.sha256Bytes, erasure.hash, sequence, size, root, siblings)) continue
+      this.proven.add(sequence)
+      this.proving = Math.max(this.proving, size)
     }
   }
 
@@ -2603,6 +2606,7 @@ class PackCheck {
       log.links + traces.links > 0
       && isShown(log)
       && isShown(traces)
+      && log.shown >= this.proving
       && this.events === log.links
       && this.facts === traces.links
       && !this.has(PDF)

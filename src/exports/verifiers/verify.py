@@ -1549,7 +1549,9 @@ class PackChain:
         self.hand_overs = []
         # Size of the largest tree that agrees and that a key of now, or a kept checkpoint, shows.
         self.shown = 0
+        # Roots by size that the links make, and those of them that a key has signed.
         self.roots = {}
+        self.agreed = {}
         self.tree_holds = True
         self.links = 0
         self.first = None
@@ -1762,6 +1764,8 @@ class PackChain:
             else:
                 matched = max(matched, min(size, last))
                 agreeing.append(size)
+                if note["state"] == "signed":
+                    self.agreed[size] = own
                 if note["state"] == "signed" or note["is_kept"]:
                     covered = max(covered, size)
                 if check.is_shown_by(note):
@@ -1850,6 +1854,8 @@ class PackCheck:
         self.hashes = {}
         self.erasures = {}
         self.outside = {}
+        # Size of the largest tree that proves an erasure.
+        self.proving = 0
         # vkeys that signed the manifest, and those that signed a checkpoint from elsewhere.
         self.manifest_signers = []
         self.kept_signers = set()
@@ -1931,8 +1937,8 @@ class PackCheck:
             self.read_erasures()
             self.join_events()
             self.report()
-            self.read_proofs()
             self.log.check_notes()
+            self.read_proofs()
             self.join_facts()
             self.check_executions()
             self.check_spans()
@@ -2217,12 +2223,11 @@ class PackCheck:
                 self.outside[sequence] = (target, event["hash"])
 
     def read_proofs(self):
-        """Erasures that the links do not reach: each needs a proof that the tree holds it."""
+        """
+        Erasures that the links do not reach: each needs a proof that a tree holds it whose root was
+        signed and is that of the links.
+        """
         proven = set()
-        notes = {}
-        for note in self.log.notes:
-            if note["state"] == "signed":
-                notes.setdefault(note["size"], note)
         for line in self.lines(PROOFS):
             proof = json_of(line)
             hashes = proof.get("proof") if isinstance(proof, dict) else None
@@ -2234,12 +2239,13 @@ class PackCheck:
             sequence, size = proof.get("sequence_number"), proof.get("tree_size")
             if not is_sequence(sequence) or not is_sequence(size):
                 continue
-            if sequence not in self.outside or size not in notes:
+            if sequence not in self.outside or size not in self.log.agreed:
                 continue
             _, event_hash = self.outside[sequence]
             siblings = [bytes.fromhex(item) for item in hashes]
-            if is_included(event_hash, sequence, size, notes[size]["root"], siblings):
+            if is_included(event_hash, sequence, size, self.log.agreed[size], siblings):
                 proven.add(sequence)
+                self.proving = max(self.proving, size)
         for sequence, (target, _) in self.outside.items():
             if sequence not in proven:
                 self.problem(
@@ -2247,7 +2253,8 @@ class PackCheck:
                     target,
                     "content_mismatch",
                     "an erasure that is in the chain",
-                    "event %d, which neither %s nor a signed checkpoint holds" % (sequence, LINKS),
+                    "event %d, which neither %s nor a signed tree of them holds"
+                    % (sequence, LINKS),
                 )
 
     # Links and events
@@ -2733,6 +2740,7 @@ class PackCheck:
                 chain.last is None or chain.shown >= chain.last["sequence_number"]
                 for chain in (self.log, self.traces)
             )
+            and self.log.shown >= self.proving
             and self.events == self.log.links
             and self.facts == self.traces.links
             and not self.has(PDF)

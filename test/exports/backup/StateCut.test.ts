@@ -1,7 +1,7 @@
 /** Where the changelog cuts a partition, and which records of other topics are after that. */
 import { assert, describe, it } from "vitest"
 import type { BackupRecord } from "../../../src/domain/backup/BackupSegment.ts"
-import { makeCheckpoint } from "../../../src/domain/chain/Checkpoint.ts"
+import { makeCheckpoint, signerOf } from "../../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../../src/domain/chain/MerkleTree.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import { everythingOwn } from "../../../src/domain/records/OwnOffsets.ts"
@@ -72,11 +72,13 @@ describe("the cut of a partition", () => {
         record(2, "head/acme", head(4)),
         record(3, "trace-head/acme", head(7)),
         record(4, "applied", applied(9, 12, 8)),
+        record(4, "signer", { vkey: "alk+key", previous: null }),
         record(5, "strays/events/3", { next: 5 })
       )
     )
     assert.strictEqual(cut.applied, 9)
     assert.deepStrictEqual(cut.ends, { events: 12, traces: 8 })
+    assert.deepStrictEqual(cut.signers, ["alk+key"])
     assert.deepStrictEqual(
       [2, 3, 4, 5, 11, 12].map((offset) => cut.own.isOwn("events", offset)),
       [true, false, false, true, true, false]
@@ -92,7 +94,7 @@ describe("the cut of a partition", () => {
 
   it("of a partition that nothing was applied to is before everything", () => {
     const cut = stateCutOf(keyed(record(0, "meta", { format: 1, partitions: 2 })))
-    assert.deepInclude(cut, { applied: -1, heads: [] })
+    assert.deepInclude(cut, { applied: -1, heads: [], signers: [] })
     assert.deepStrictEqual(cut.ends, { events: undefined, traces: undefined })
   })
 })
@@ -103,34 +105,56 @@ describe("a record that no changelog names", () => {
     ends: { events: 12, traces: 0 },
     heads: [{ tenantId: "acme", chain: "events", sequenceNumber: 2, hash }],
     own: everythingOwn,
+    signers: [],
     at: NOW
   }
+  const { serviceName, signer } = checkpointSigner
+  const published = { serviceName, vkeys: [signer.vkey] }
   const answer = (command: string) => record(0, "acme", {}, { "alk-command": command })
-  const signed = (tenant: string, size: number) => {
+  const signed = (tenant: string, size: number, by = signer) => {
     const tree = Frontier.empty()
     for (let leaf = 0; leaf < size; leaf++) tree.append(sha256Hex(String(leaf)))
-    const { serviceName, signer } = checkpointSigner
     const time = "2026-11-25T12:00:00.000000Z"
-    return record(0, tenant, makeCheckpoint(signer, serviceName, tenant, tree, time))
+    return record(0, tenant, makeCheckpoint(by, serviceName, tenant, tree, time))
   }
 
   it("is beyond the cut where it answers a later command", () => {
-    const isBeyond = beyondCut("receipts", cut)
+    const isBeyond = beyondCut("receipts", cut, published)
     assert.isFalse(isBeyond(answer("9")))
     assert.isTrue(isBeyond(answer("10")))
     assert.isFalse(isBeyond(record(0, "authenticated-from", {})), "the marker answers none")
   })
 
   it("is beyond the cut where it signs a larger tree, or one of a tenant that is not in it", () => {
-    const isBeyond = beyondCut("checkpoints", cut)
+    const isBeyond = beyondCut("checkpoints", cut, published)
     assert.isFalse(isBeyond(signed("acme", 2)))
     assert.isTrue(isBeyond(signed("acme", 3)))
     assert.isTrue(isBeyond(signed("other", 1)))
     assert.isFalse(isBeyond(record(0, "acme", { no: "checkpoint" })))
   })
 
-  it("is not beyond it if it was written long before: others have forged it", () => {
+  it("is not beyond it if it was written long before", () => {
     const old = { ...signed("acme", 3), timestamp: NOW - 7_200_000 }
-    assert.isFalse(beyondCut("checkpoints", cut)(old))
+    assert.isFalse(beyondCut("checkpoints", cut, published)(old))
+  })
+
+  it("is not beyond it if the service has not written it, whatever it says", () => {
+    for (const topic of ["receipts", "quarantine"] as const) {
+      const forged = { ...answer("10"), refused: "it has no MAC" }
+      assert.isFalse(beyondCut(topic, cut, published)(forged), topic)
+    }
+    const other = signerOf(serviceName, Buffer.alloc(32, 9))
+    const isBeyond = beyondCut("checkpoints", cut, published)
+    assert.isFalse(isBeyond(signed("acme", 3, other)))
+    const { value } = signed("acme", 2)
+    const larger = { ...JSON.parse(value!.toString()), tree_size: 3 }
+    assert.isFalse(isBeyond(record(0, "acme", larger)), "its note says another size")
+  })
+
+  it("is beyond it if the key of the changelog has signed it, published or not yet", () => {
+    const other = signerOf(serviceName, Buffer.alloc(32, 9))
+    const isBeyond = beyondCut("checkpoints", { ...cut, signers: [other.vkey] }, published)
+    assert.isTrue(isBeyond(signed("acme", 3, other)))
+    assert.isTrue(isBeyond(signed("acme", 3)))
   })
 })

@@ -183,6 +183,14 @@ export const basePacks = async (): Promise<ReadonlyArray<Base>> => {
         traceCheckpoints: [3, 8]
       }
     ],
+    [
+      erased,
+      {
+        filter: { toSequence: 6 },
+        rotation: { before: replacedSigner, ...HANDED_OVER },
+        checkpoints: [6]
+      }
+    ],
     // Made before the change of keys, which only those know who are given fresh keys.
     [new TestChain("acme", HANDED_OVER.events), { signer: replacedSigner, checkpoints: [4] }]
   ] as const
