@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, type Scope } from "effect"
 import { runSequencer, type SequencerFailure } from "../../src/actors/sequencer/Sequencer.ts"
-import { clearChangelog } from "../../src/cli/Repair.ts"
+import { acceptLoss } from "../../src/cli/Repair.ts"
 import { type ChainLink, linkOf } from "../../src/domain/chain/ChainLink.ts"
 import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
 import { makeCheckpoint, signerOf } from "../../src/domain/chain/Checkpoint.ts"
@@ -15,7 +15,8 @@ import { eventsOf, toBatch } from "../../src/domain/records/EventBatch.ts"
 import { OwnOffsets } from "../../src/domain/records/OwnOffsets.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
 import { KIND_HEADER, MAC_HEADER, WRITER_HEADER } from "../../src/domain/records/RecordHeaders.ts"
-import { nowMicros } from "../../src/domain/Timestamp.ts"
+import { currentTime, nowMicros } from "../../src/domain/Timestamp.ts"
+import { storeFact } from "../../src/domain/traces/TraceFact.ts"
 import {
   EventLog,
   type Fetched,
@@ -78,6 +79,13 @@ const toRecord = (
   }
 })
 
+/** A command of a writer, of whose event no id of a client tells that it was there. */
+const written = (n: number, writer: CommandWriter, receivedAt: string): NewRecord => {
+  const event = { index: 0, id: `e-${n}`, body: `{"id":"e-${n}"`, contentHash: sha256Hex("") }
+  const record = toRecord({ ...command(n), receivedAt, events: toBatch([event]) })
+  return { ...record, headers: { ...record.headers, [WRITER_HEADER]: writer.next(nowMicros()) } }
+}
+
 /** A command as versions before format 2 have written it. */
 const inFormat1 = (wanted: Command): NewRecord => {
   const { events, ...header } = wanted
@@ -136,6 +144,34 @@ const linking = (before: string | Buffer, hash: string): string => {
     hash
   })
 }
+
+/** A fact that no sequencer has written, of a chain that has not begun. */
+const strayFact = storeFact(
+  {
+    type: "execution.ended",
+    execution_id: "x",
+    fact_number: 2,
+    status: "COMPLETED",
+    ended_at: "2026-11-21T12:00:00.000000Z"
+  },
+  undefined,
+  {
+    tenantId: "acme",
+    chainSequence: 7,
+    createdAt: "2026-11-21T12:00:00.000000Z",
+    prevHash: "ab".repeat(32)
+  }
+).body
+
+/** An event of a number, as anybody can write it. */
+const numbered = (like: string | Buffer, tenantId: string, sequenceNumber: number): string =>
+  JSON.stringify({
+    ...(JSON.parse(like.toString()) as Record<string, unknown>),
+    tenant_id: tenantId,
+    sequence_number: sequenceNumber
+  })
+
+const acceptAll = acceptLoss(["0", "--accept-loss"])
 
 /** How a start ends: ready, or refused. */
 const start = Effect.gen(function* () {
@@ -283,7 +319,131 @@ describe("a sequencer that starts", () => {
         const { end } = yield* log.bounds("receipts", 0)
         yield* deleteBelow(prefix, "receipts", end)
         assertRefused(yield* start, /alk.state is lost and the receipts/)
+        yield* acceptAll
+        assert.strictEqual(yield* start, "ready")
       })
+    )
+  )
+
+  it.live("knows by their writers which commands were applied, where the receipts are gone", () =>
+    withOwnLog((prefix) =>
+      Effect.gen(function* () {
+        const writer = new CommandWriter()
+        yield* append([1, 2, 3].map((n) => written(n, writer, currentTime())))
+        yield* runUntil(3)
+        yield* deleteBelow(prefix, "receipts", (yield* (yield* EventLog).bounds("receipts", 0)).end)
+        yield* append([written(4, writer, currentTime())])
+        const gone = (name: string) => name === "applied"
+        assert.strictEqual(yield* compacted(gone, start), "ready")
+        assertChain((yield* runUntil(1)).links, 4)
+        const aside = (yield* readAll("quarantine")).filter(({ headers }) => headers["alk-command"])
+        assert.strictEqual(aside.length, 0)
+      })
+    )
+  )
+
+  it.live("sets aside what may have been applied, once nothing tells and a repair accepts it", () =>
+    withOwnLog((prefix) =>
+      Effect.gen(function* () {
+        const writer = new CommandWriter()
+        yield* append([1, 2, 3].map((n) => written(n, writer, currentTime())))
+        yield* runUntil(3)
+        yield* deleteBelow(prefix, "receipts", (yield* (yield* EventLog).bounds("receipts", 0)).end)
+        yield* append([written(4, writer, currentTime())])
+        const gone = (name: string) => name === "applied" || name.startsWith("writer/")
+        assertRefused(yield* compacted(gone, start), /4 commands: those that were received before/)
+        yield* acceptAll
+        assertChain((yield* compacted(gone, runUntil(1))).links, 4)
+        const reasons = (yield* readAll("quarantine")).flatMap(({ headers }) =>
+          headers["alk-command"] === undefined ? [] : [headers["alk-reason"]!.toString()]
+        )
+        assert.strictEqual(reasons.length, 3)
+        for (const reason of reasons) assert.match(reason, /^it may be a copy/)
+        // The acceptance is used up.
+        yield* loseTopic(prefix, "events")
+        assertRefused(yield* start, /the topics are behind alk.state/)
+      })
+    )
+  )
+
+  it.live("passes over what begins in the middle of a chain that no record has begun", () =>
+    withOwnLog((prefix) =>
+      Effect.gen(function* () {
+        yield* append([toRecord(command(1, 3))])
+        const { links } = yield* runUntil(1)
+        const [event] = yield* readAll("events")
+        const value = numbered(event!.value!, "nobody", 7)
+        yield* produceRaw(prefix, "traces", [{ key: "acme", value: strayFact }])
+        yield* produceRaw(prefix, "events", [{ key: "nobody", value }])
+        assertChain(links, 3)
+        assert.strictEqual(yield* compacted((name) => name === "applied", start), "ready")
+        yield* append([toRecord(command(2, 2))])
+        assertChain(acmeOf((yield* runUntil(2)).links), 5)
+        // And with nothing of the changelog left.
+        assert.strictEqual(yield* compacted((name) => name !== "owner", start), "ready")
+        yield* append([toRecord(command(3))])
+        assertChain(acmeOf((yield* runUntil(3)).links), 6)
+        const strays = (yield* readAll("state")).flatMap(({ key, value }) =>
+          key?.toString().startsWith("strays/events/") === true ? [String(value)] : []
+        )
+        assert.isAbove(strays.length, 0)
+      })
+    )
+  )
+
+  it.live("refuses a chain with a hole until a repair accepts it", () =>
+    withOwnLog((prefix) =>
+      Effect.gen(function* () {
+        yield* append([toRecord(command(1, 3))])
+        yield* runUntil(1)
+        const [event] = yield* readAll("events")
+        const value = numbered(event!.value!, "acme", 7)
+        yield* produceRaw(prefix, "events", [{ key: "acme", value }])
+        const all = (name: string) => name !== "owner" && name !== "repair"
+        assertRefused(yield* compacted(all, start), /alk.events is damaged: offset 4 does not link/)
+        yield* acceptAll
+        assert.strictEqual(yield* compacted(all, start), "ready")
+        yield* append([toRecord(command(2))])
+        const { links } = yield* runUntil(2)
+        assertChain([...links.slice(0, 3), ...links.slice(4)], 4)
+      })
+    )
+  )
+
+  it.live("sees by a head that is left that the topic has lost the chain", () =>
+    withOwnLog((prefix) =>
+      Effect.gen(function* () {
+        yield* append([toRecord(command(1, 3))])
+        yield* runUntil(1)
+        yield* loseTopic(prefix, "events")
+        const gone = (name: string) => name === "applied"
+        const lost = /the head of acme is 3 there, and 0 in the topic/
+        assertRefused(yield* compacted(gone, start), lost)
+        yield* acceptAll
+        assert.strictEqual(yield* compacted(gone, start), "ready")
+      })
+    )
+  )
+
+  it.live("starts after a repair where commands have expired unread, or their topic is lost", () =>
+    Effect.forEach(["expired", "lost"], (what) =>
+      withLog((prefix) =>
+        Effect.gen(function* () {
+          const writer = new CommandWriter()
+          yield* append([1, 2].map((n) => written(n, writer, currentTime())))
+          yield* runUntil(2)
+          if (what === "lost") yield* loseTopic(prefix, "commands", "delete")
+          else {
+            yield* append([3, 4].map((n) => written(n, writer, currentTime())))
+            yield* deleteBelow(prefix, "commands", 4)
+          }
+          assertRefused(yield* start, /commands have expired unread|the topic has lost records/)
+          yield* acceptAll
+          assert.strictEqual(yield* start, "ready")
+          yield* append([written(5, writer, currentTime())])
+          assertChain((yield* runUntil(3)).links, 3)
+        })
+      )
     )
   )
 
@@ -343,18 +503,6 @@ describe("a sequencer that starts", () => {
       withOwnLog((prefix) =>
         Effect.gen(function* () {
           const [before, after] = [new CommandWriter(), new CommandWriter()]
-          // Without ids of clients nothing else tells that they were there.
-          const written = (n: number, writer: CommandWriter, receivedAt: string): NewRecord => {
-            const event = {
-              index: 0,
-              id: `e-${n}`,
-              body: `{"id":"e-${n}"`,
-              contentHash: sha256Hex("")
-            }
-            const record = toRecord({ ...command(n), receivedAt, events: toBatch([event]) })
-            const headers = { ...record.headers, [WRITER_HEADER]: writer.next(nowMicros()) }
-            return { ...record, headers }
-          }
           const at = (second: number) => `2026-11-21T12:00:0${second}.000000Z`
           const old = [1, 2, 3].map((n) => written(n, before, at(n)))
           yield* append(old)
@@ -502,7 +650,7 @@ describe("a sequencer that starts", () => {
         yield* runUntil(1)
         yield* loseTopic(prefix, "events")
         assertRefused(yield* start, /the topics are behind alk.state/)
-        yield* clearChangelog(["0", "--accept-loss"])
+        yield* acceptAll
         assert.strictEqual(yield* start, "ready")
         yield* append([toRecord(command(2, 2))])
         assertChain((yield* runUntil(2)).links, 2)

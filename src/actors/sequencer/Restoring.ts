@@ -35,6 +35,16 @@ export const refuse = (
 ): Effect.Effect<never, PartitionRefused> =>
   Effect.fail(new PartitionRefused({ partition, message }))
 
+/** Refuses what is lost, unless an operator has accepted it: then it is said. */
+export const giveUp = Effect.fnUntraced(function* (
+  partition: number,
+  acceptsLoss: boolean,
+  lost: string
+) {
+  if (!acceptsLoss) return yield* refuse(partition, `${lost}. See 'alk repair --help'`)
+  yield* Effect.logError(`accepted by alk repair: ${lost}`, { partition })
+})
+
 /** True for the format of a command that only a newer program understands. */
 export const isNewer = (format: number): boolean => format > COMMAND_FORMAT_MAX
 

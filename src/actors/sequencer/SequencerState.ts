@@ -26,6 +26,7 @@ import {
   IDEMPOTENCY_PREFIX,
   META_KEY,
   OWNER_KEY,
+  REPAIR_KEY,
   readApplied,
   readMeta,
   readOwner,
@@ -189,6 +190,9 @@ const jsonRecord = (key: string, value: object | null): StateRecord => ({
 })
 
 export const metaRecord = (partitions: number) => jsonRecord(META_KEY, { format: 1, partitions })
+
+export const repairRecord = (at: string | undefined) =>
+  jsonRecord(REPAIR_KEY, at === undefined ? null : { at })
 
 export const ownerRecord = (owner: string) => jsonRecord(OWNER_KEY, { owner })
 
@@ -378,6 +382,8 @@ export interface Replay {
   owner: string | undefined
   /** True once an `applied` record was seen: the changelog is not empty. */
   started: boolean
+  /** An operator accepts what the topics have lost. */
+  acceptsLoss: boolean
   /** As the newest `applied` record says; undefined if an older version has written it. */
   totals: Totals | undefined
   /** How many ranges of strays there are, and which entries of windows, as the same record says. */
@@ -394,6 +400,7 @@ export const emptyReplay = (partition: number, partitions: number, windows: Wind
   partitions: undefined,
   owner: undefined,
   started: false,
+  acceptsLoss: false,
   totals: undefined,
   straysTotal: 0,
   windowEnds: { dedup: { first: 0, next: 0 }, idempotency: { first: 0, next: 0 } },
@@ -421,7 +428,7 @@ const replayHead = (into: Replay, chain: Chain, tenantId: string, value: Buffer 
   else if (tree === undefined) into.treeless.add(treeName)
 }
 
-/** Without a value: `alk repair` has cleared the changelog. */
+/** Without a value: what it said was given up. */
 const replayApplied = (into: Replay, value: Buffer | null): void => {
   const applied = value === null ? undefined : readApplied(value)
   into.state.applied = applied?.command_offset ?? -1
@@ -488,6 +495,7 @@ export const replay = (into: Replay, key: string, value: Buffer | null): void =>
   else if (key === SIGNER_KEY)
     into.state.signer = value === null ? undefined : readTreeSigner(value)
   else if (key === APPLIED_KEY) replayApplied(into, value)
+  else if (key === REPAIR_KEY) into.acceptsLoss = value !== null
   else if (value === null) return
   else if (key === OWNER_KEY) into.owner = readOwner(value).owner
   else if (key === META_KEY) into.partitions = readMeta(value).partitions

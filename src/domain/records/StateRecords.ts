@@ -20,6 +20,7 @@ export interface StateRecord {
 export const META_KEY = "meta"
 export const OWNER_KEY = "owner"
 export const APPLIED_KEY = "applied"
+export const REPAIR_KEY = "repair"
 export const HEAD_PREFIX = "head/"
 export const TRACE_HEAD_PREFIX = "trace-head/"
 export const CHECKPOINT_PREFIX = "checkpoint/"
@@ -45,6 +46,11 @@ export const Meta = Schema.Struct({
 
 export const Owner = Schema.Struct({
   owner: Schema.String.check(Schema.isUUID()).annotate({ description: "Names the owner's start." })
+})
+
+/** The record `repair`. */
+const StoredRepair = Schema.Struct({
+  at: time("When an operator has accepted what the topics have lost.")
 })
 
 /** When the topics were last taken for what a sequencer has written. */
@@ -184,6 +190,15 @@ const contracts: ReadonlyArray<Omit<RecordContract, "topic" | "headers">> = [
     description: "How far the partition has come. Part of every transaction of the sequencer.",
     key: Schema.Literal(APPLIED_KEY),
     value: StoredProgress
+  },
+  {
+    name: "state-repair",
+    title: "State: repair",
+    description:
+      "An operator accepts what the topics have lost: the next owner says what that is, goes on "
+      + "without it and removes this record.",
+    key: Schema.Literal(REPAIR_KEY),
+    value: StoredRepair
   },
   {
     name: "state-head",
