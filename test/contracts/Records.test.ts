@@ -9,6 +9,7 @@ import { advance, stateRecords } from "../../src/actors/sequencer/Changelog.ts"
 import type { StateChanges } from "../../src/actors/sequencer/SequencerDraft.ts"
 import {
   emptyState,
+  givenUpRecord,
   handOverRecord,
   metaRecord,
   ownerRecord,
@@ -268,6 +269,7 @@ const run = (): Outcome => {
     metaRecord(4),
     ownerRecord(crypto.randomUUID()),
     repairRecord(NOW),
+    givenUpRecord(changes.checkpoints[0]!),
     ...ofKeyChange(changes),
     ...stateRecords(state, changes, ends)
   ]

@@ -382,6 +382,7 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
       dedup: filled(windows.dedup, remembered.dedup),
       idempotency: filled(windows.idempotency, remembered.idempotency),
       handOvers,
+      givenUp: before.givenUp,
       signer: before.signer,
       writers,
       receivedUpTo,

@@ -34,6 +34,7 @@ import {
   totalsOf,
   windowEnds
 } from "./SequencerState.ts"
+import { checkSigned } from "./SignedBeyond.ts"
 import { compareWithTopics } from "./TopicComparison.ts"
 
 type RestoreFailure = LogUnavailable | OffsetOutOfRange | WriterFenced | PartitionRefused
@@ -132,6 +133,7 @@ const giveUpChangelog = Effect.fnUntraced(function* (
   const nothing = emptyReplay(partition, log.partitions, windows)
   nothing.acceptsLoss = gathered.acceptsLoss
   nothing.state.signer = gathered.state.signer
+  for (const [tree, one] of gathered.state.givenUp) nothing.state.givenUp.set(tree, one)
   for (const [writer, number] of gathered.state.writers) nothing.state.writers.set(writer, number)
   return { gathered: nothing, keys, hasHeads: false, hasWriters: false, hasStrays: false }
 })
@@ -175,6 +177,7 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
         return yield* refuse(partition, RegistryIncomplete.text)
       }
     }
+    yield* checkSigned(restoring, state, acceptsLoss)
     const applied = yield* placeIn(restoring, acceptsLoss, state.applied)
     if (applied !== state.applied) {
       state.applied = applied

@@ -21,6 +21,7 @@ import {
   CHECKPOINT_PREFIX,
   DEDUP_PREFIX,
   ENTRY_BYTES,
+  GIVEN_UP_PREFIX,
   HAND_OVER_PREFIX,
   HEAD_PREFIX,
   IDEMPOTENCY_PREFIX,
@@ -88,6 +89,8 @@ export interface SequencerState {
   }
   /** The last checkpoints of keys that were replaced, by `handOverName`. */
   readonly handOvers: Map<string, CheckpointRecord>
+  /** The largest checkpoint of each tree that an operator has accepted as lost, by its name. */
+  readonly givenUp: Map<string, CheckpointRecord>
   /** The key that signs the trees of this partition; undefined before the first start. */
   signer: TreeSigner | undefined
   /** Number of the last command applied of each writer of commands. */
@@ -158,6 +161,7 @@ export const emptyState = (
   idempotency: new PackedWindow(windows.idempotency),
   stored: { dedup: [], idempotency: [] },
   handOvers: new Map(),
+  givenUp: new Map(),
   signer: undefined,
   writers: new Map(),
   receivedUpTo: 0,
@@ -341,6 +345,9 @@ export const headRecords = (
 export const checkpointRecord = (checkpoint: CheckpointRecord): StateRecord =>
   jsonRecord(`${CHECKPOINT_PREFIX}${treeOfCheckpoint(checkpoint)}`, checkpoint)
 
+export const givenUpRecord = (checkpoint: CheckpointRecord): StateRecord =>
+  jsonRecord(`${GIVEN_UP_PREFIX}${treeOfCheckpoint(checkpoint)}`, checkpoint)
+
 /** What names the last checkpoint of a tree by a key that was replaced: `<key id>/<tree>`. */
 export const handOverName = (keyId: string, tree: string): string => `${keyId}/${tree}`
 
@@ -473,6 +480,7 @@ const replayers: ReadonlyArray<readonly [prefix: string, ReplayRecord]> = [
   [TRACE_HEAD_PREFIX, (into, tenantId, value) => replayHead(into, "traces", tenantId, value)],
   [CHECKPOINT_PREFIX, replayInto(({ state }) => state.checkpoints, readCheckpoint)],
   [HAND_OVER_PREFIX, replayInto(({ state }) => state.handOvers, readCheckpoint)],
+  [GIVEN_UP_PREFIX, replayInto(({ state }) => state.givenUp, readCheckpoint)],
   [WRITER_PREFIX, ({ state }, writer, value) => replayWriter(state.writers, writer, value)],
   [DEDUP_PREFIX, ({ dedup }, name, value) => replayWindow(dedup, readOrdinal(name), value)],
   [
@@ -545,6 +553,7 @@ export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
   }
   for (const checkpoint of state.checkpoints.values()) records.push(checkpointRecord(checkpoint))
   for (const checkpoint of state.handOvers.values()) records.push(handOverRecord(checkpoint))
+  for (const checkpoint of state.givenUp.values()) records.push(givenUpRecord(checkpoint))
   if (state.signer !== undefined) records.push(signerRecord(state.signer))
   for (const range of state.strays.all) records.push(straysRecord(range))
   for (const [writer, number] of state.writers) records.push(writerRecord(writer, number))

@@ -28,6 +28,7 @@ export const EXECUTION_PREFIX = "x/"
 export const SPAN_PREFIX = "s/"
 export const SIGNER_KEY = "signer"
 export const HAND_OVER_PREFIX = "hand-over/"
+export const GIVEN_UP_PREFIX = "given-up/"
 export const WRITER_PREFIX = "writer/"
 export const DEDUP_PREFIX = "dedup/"
 export const IDEMPOTENCY_PREFIX = "idem/"
@@ -274,6 +275,18 @@ const contracts: ReadonlyArray<Omit<RecordContract, "topic" | "headers">> = [
         "u"
       ),
       `\`${HAND_OVER_PREFIX}<key_id>/<tenant_id>\`, of trace facts with \`/traces\` after it`
+    ),
+    value: CheckpointMember
+  },
+  {
+    name: "state-given-up",
+    title: "State: checkpoint given up",
+    description:
+      "A checkpoint of a larger tree than the log was left with: an operator has accepted that, and "
+      + "checkpoints of the tree up to its size refuse the partition no more.",
+    key: form(
+      new RegExp(`^${GIVEN_UP_PREFIX}(?:[a-z0-9][a-z0-9_-]{0,62}|_system)(?:/traces)?$`, "u"),
+      `\`${GIVEN_UP_PREFIX}<tenant_id>\`, of trace facts \`${GIVEN_UP_PREFIX}<tenant_id>/traces\``
     ),
     value: CheckpointMember
   },
