@@ -1,15 +1,15 @@
 /**
  * `alk repair`: for a partition that the sequencer refuses because the topics have lost what its
- * changelog knows. Clears the changelog, so that the next start rebuilds it from what is left; what
- * was lost stays lost, and the chain says so.
+ * changelog knows. Writes down that the loss is accepted, so that the next start goes on with what is
+ * left; what was lost stays lost, and the log says so.
  */
 import { Effect, Schema } from "effect"
 import { takeAll } from "../actors/log/Malformed.ts"
-import { scan } from "../actors/log/PartitionScan.ts"
 import { REGISTRY } from "../actors/log/RegistryChanges.ts"
+import { newStateRecord, repairRecord } from "../actors/sequencer/SequencerState.ts"
 import { SYSTEM_TENANT } from "../domain/Identifiers.ts"
-import { OWNER_KEY } from "../domain/records/StateRecords.ts"
 import { RegistryContent } from "../domain/registry/RegistryContent.ts"
+import { currentTime } from "../domain/Timestamp.ts"
 import { EventLog } from "../ports/EventLog.ts"
 
 export class RepairRefused extends Schema.TaggedError<RepairRefused>()("RepairRefused", {
@@ -18,19 +18,17 @@ export class RepairRefused extends Schema.TaggedError<RepairRefused>()("RepairRe
 
 export const REPAIR_HELP = `alk repair <partition or registry> --accept-loss
 
-Run it with the configuration of the service, while the service is stopped. It clears the sequencer's
-changelog of one partition; at the next start the sequencer rebuilds it from alk.events, alk.receipts
-and alk.commands as they are. Use it only after a partition was refused with 'the topics are behind
-alk.state' or 'has lost records', once the lost records can't be restored from a replica or a backup.
-Events that were acknowledged and are lost stay lost; consumers who kept them can prove the gap.
+Run it with the configuration of the service, while the service is stopped. The next start of the
+partition then goes on with alk.events, alk.traces, alk.receipts and alk.commands as they are, and logs
+each loss that it accepts. Use it only after a partition was refused with a line that names this command,
+once the lost records can't be restored from a replica or a backup. Events that were acknowledged and are
+lost stay lost; consumers who kept them can prove the gap. Commands that may have been applied, where
+nothing says whether they were, go to alk.quarantine.
 
 With 'registry' in the place of a partition it accepts alk.registry as it is, after a start has refused
 it as incomplete. API keys of the configuration that were revoked and tenants that were deleted can be
 back then: look, and revoke and delete them again.
 `
-
-/** Records of one transaction. */
-const CHUNK = 500
 
 const isAccepted = (flag: string | undefined) =>
   flag === "--accept-loss"
@@ -67,30 +65,11 @@ const toPartition = (args: ReadonlyArray<string>, partitions: number) => {
   return Effect.as(isAccepted(flag), partition)
 }
 
-/** Clear the changelog of a partition. Fences the partition's sequencer. */
-export const clearChangelog = Effect.fn("Repair.clearChangelog")(function* (
-  args: ReadonlyArray<string>
-) {
+/** Accept what the topics of a partition have lost. Fences the partition's sequencer. */
+export const acceptLoss = Effect.fn("Repair.acceptLoss")(function* (args: ReadonlyArray<string>) {
   const log = yield* EventLog
   const partition = yield* toPartition(args, log.partitions)
   const writer = yield* log.writer(`sequencer-${partition}`)
-  const reader = yield* log.reader
-  const { end, start } = yield* log.bounds("state", partition)
-  const keys = new Set<string>()
-  yield* scan(reader, { topic: "state", partition, offset: start }, end, (records) => {
-    for (const { key, value } of records) {
-      if (key === null) continue
-      if (value === null) keys.delete(key.toString())
-      else keys.add(key.toString())
-    }
-  })
-  keys.delete(OWNER_KEY)
-  const all = [...keys]
-  for (let at = 0; at < all.length; at += CHUNK) {
-    const part = all.slice(at, at + CHUNK)
-    yield* writer.commit([], () =>
-      part.map((key) => ({ topic: "state" as const, partition, key, value: null }))
-    )
-  }
-  return { partition, cleared: all.length }
+  yield* writer.commit([], () => [newStateRecord(partition, repairRecord(currentTime()))])
+  return { partition }
 }, Effect.scoped)

@@ -34,6 +34,10 @@ export class CheckpointStore extends Context.Service<
     latest(tree: string): StoreResult<CheckpointRecord | undefined>
     /** The one with the largest tree of at most this size. */
     atOrBelow(tree: string, treeSize: number): StoreResult<CheckpointRecord | undefined>
+    /**
+     * Of a partition the largest of each tree, some of them, that are beyond an offset or were set aside.
+     */
+    beyond(partition: number, offset: number): StoreResult<ReadonlyArray<CheckpointRecord>>
     ofSize(tree: string, treeSize: number): StoreResult<CheckpointRecord | undefined>
     /** Largest tree first; `beforeSize` is exclusive. */
     list(

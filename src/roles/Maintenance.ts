@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { biStatements } from "../adapters/clickhouse/sql/BiViews.ts"
 import { DataFolder } from "../adapters/embedded/DataFolder.ts"
 import { rotateSigningKey } from "../adapters/keys/SigningKey.ts"
-import { acceptRegistry, clearChangelog } from "../cli/Repair.ts"
+import { acceptLoss, acceptRegistry } from "../cli/Repair.ts"
 import type { Config } from "../config/Config.ts"
 import { isTenantId } from "../domain/Identifiers.ts"
 import { EventLog } from "../ports/EventLog.ts"
@@ -44,10 +44,10 @@ export const repairPartition = Effect.fnUntraced(function* (
     const { entries } = yield* acceptRegistry(args).pipe(Effect.provideService(EventLog, log))
     return report(`alk.registry is accepted as it is, with ${entries} entries`)
   }
-  const { cleared, partition } = yield* clearChangelog(args).pipe(
-    Effect.provideService(EventLog, log)
+  const { partition } = yield* acceptLoss(args).pipe(Effect.provideService(EventLog, log))
+  report(
+    `partition ${partition}: the next start goes on without what is lost, and logs what that is`
   )
-  report(`partition ${partition}: ${cleared} records cleared; the next start rebuilds its state`)
 }, Effect.scoped)
 
 export class ViewsRefused extends Schema.TaggedError<ViewsRefused>()("ViewsRefused", {

@@ -6,6 +6,7 @@ import type { DataFolder } from "../adapters/embedded/DataFolder.ts"
 import type { Config } from "../config/Config.ts"
 import type { Signer } from "../domain/chain/Checkpoint.ts"
 import { defined } from "../domain/Defined.ts"
+import { CheckpointStore } from "../ports/CheckpointStore.ts"
 import { TraceStore } from "../ports/TraceStore.ts"
 import { publishSigningKey } from "../services/checkpoints/SigningKeys.ts"
 import { layerCommandLog } from "../services/commands/CommandLog.ts"
@@ -20,6 +21,11 @@ export interface SequencerParts {
   readonly signer: Signer | undefined
   readonly stores: OpenedStore["stores"]
 }
+
+const lookupsOf = (stores: Effect.Success<OpenedStore["stores"]>) => ({
+  traceStore: Context.get(stores, TraceStore),
+  checkpointStore: Context.get(stores, CheckpointStore)
+})
 
 /** Starts it; comes back with the partitions that it works on right now, and how far it is. */
 export const startSequencer = Effect.fnUntraced(function* (
@@ -40,7 +46,7 @@ export const startSequencer = Effect.fnUntraced(function* (
     signer,
     ...defined({ previous }),
     windows: { dedup: config.dedupWindowEvents, idempotency: config.idempotencyWindowEntries },
-    ...(usesStore(config) ? { traceStore: Context.get(yield* stores, TraceStore) } : {})
+    ...(usesStore(config) ? lookupsOf(yield* stores) : {})
   }
   const status = yield* runSequencers(settings)
   yield* publishSigningKey(signer, secret, previous).pipe(

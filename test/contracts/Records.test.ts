@@ -9,9 +9,11 @@ import { advance, stateRecords } from "../../src/actors/sequencer/Changelog.ts"
 import type { StateChanges } from "../../src/actors/sequencer/SequencerDraft.ts"
 import {
   emptyState,
+  givenUpRecord,
   handOverRecord,
   metaRecord,
   ownerRecord,
+  repairRecord,
   signerRecord,
   snapshot
 } from "../../src/actors/sequencer/SequencerState.ts"
@@ -266,6 +268,8 @@ const run = (): Outcome => {
   const records = [
     metaRecord(4),
     ownerRecord(crypto.randomUUID()),
+    repairRecord(NOW),
+    givenUpRecord(changes.checkpoints[0]!),
     ...ofKeyChange(changes),
     ...stateRecords(state, changes, ends)
   ]
@@ -479,7 +483,8 @@ const samples: ReadonlyArray<Sample> = [
   { name: "registry-key-use", sample: { key_id: key.id, used_at: NOW } },
   { name: "state-applied", sample: headOf("applied") },
   { name: "state-meta", sample: headOf("meta") },
-  { name: "state-owner", sample: headOf("owner") }
+  { name: "state-owner", sample: headOf("owner") },
+  { name: "state-repair", sample: headOf("repair") }
 ]
 
 /** Members that a record may be without. */

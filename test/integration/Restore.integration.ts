@@ -1,29 +1,15 @@
 /** How a sequencer comes back: every case of a restore, on a real broker. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, type Scope } from "effect"
-import { runSequencer, type SequencerFailure } from "../../src/actors/sequencer/Sequencer.ts"
-import { clearChangelog } from "../../src/cli/Repair.ts"
-import { type ChainLink, linkOf } from "../../src/domain/chain/ChainLink.ts"
-import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
+import { Effect } from "effect"
+import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
+import { linkOf } from "../../src/domain/chain/ChainLink.ts"
 import { makeCheckpoint, signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
-import { sha256Hex } from "../../src/domain/Identifiers.ts"
-import { type Command, dedupKeyOf } from "../../src/domain/records/Command.ts"
 import { encodeCommand } from "../../src/domain/records/CommandBytes.ts"
 import { CommandWriter } from "../../src/domain/records/CommandWriter.ts"
-import { eventsOf, toBatch } from "../../src/domain/records/EventBatch.ts"
 import { OwnOffsets } from "../../src/domain/records/OwnOffsets.ts"
-import type { Receipt } from "../../src/domain/records/Receipt.ts"
-import { KIND_HEADER, MAC_HEADER, WRITER_HEADER } from "../../src/domain/records/RecordHeaders.ts"
-import { nowMicros } from "../../src/domain/Timestamp.ts"
-import {
-  EventLog,
-  type Fetched,
-  type LogReader,
-  type LogRecord,
-  type NewRecord
-} from "../../src/ports/EventLog.ts"
-import { asService } from "../support/Authenticated.ts"
+import { KIND_HEADER, MAC_HEADER } from "../../src/domain/records/RecordHeaders.ts"
+import { EventLog, type LogRecord } from "../../src/ports/EventLog.ts"
 import { eventually } from "../support/Eventually.ts"
 import {
   append,
@@ -34,136 +20,22 @@ import {
   readAll,
   withLog
 } from "../support/Log.ts"
-import { checkpointSigner } from "../support/Signer.ts"
 
-const settings = { ...checkpointSigner, windows: { dedup: 100, idempotency: 100 } }
-
-const command = (n: number, count = 1, content = "same"): Command => ({
-  kind: "ingest",
-  tenantId: "acme",
-  receiptId: `rcp-${n}`,
-  attempt: `attempt-${n}`,
-  receivedAt: "2026-11-21T12:00:00.000000Z",
-  events: toBatch(
-    Array.from({ length: count }, (_, index) => {
-      const id = `e-${n % 100}-${index}`
-      return {
-        index,
-        id,
-        body: `{"id":"${id}"`,
-        contentHash: sha256Hex(`${n}/${index}`),
-        dedupKey: dedupKeyOf("acme", id),
-        fingerprint: sha256Hex(content).slice(0, 32)
-      }
-    })
-  ),
-  errors: [],
-  warnings: []
-})
-
-const toRecord = (
-  wanted: Command,
-  { format, value }: { readonly format: number; readonly value: string | Buffer } = encodeCommand(
-    wanted
-  )
-): NewRecord => ({
-  topic: "commands",
-  partition: 0,
-  key: wanted.tenantId,
-  value,
-  headers: {
-    "alk-format": String(format),
-    "alk-receipt": wanted.receiptId,
-    "alk-tenant": wanted.tenantId
-  }
-})
-
-/** A command as versions before format 2 have written it. */
-const inFormat1 = (wanted: Command): NewRecord => {
-  const { events, ...header } = wanted
-  const lines = eventsOf(events).map(({ body, contentHash, dedupKey, fingerprint, id, index }) =>
-    [index, contentHash, "-", "-", dedupKey, fingerprint, JSON.stringify(id), body].join("\t")
-  )
-  return toRecord(wanted, { format: 1, value: [JSON.stringify(header), ...lines].join("\n") })
-}
-
-const receipts = readAll("receipts").pipe(
-  Effect.map((records) =>
-    records
-      .filter(({ headers }) => headers[KIND_HEADER]?.toString() === "outcome")
-      .map(({ value }) => JSON.parse(value!.toString()) as Receipt)
-  )
-)
-
-/** Run a sequencer until so many receipts stand in the topic; what it failed with ends the wait. */
-const runUntil = Effect.fnUntraced(function* (count: number) {
-  yield* Effect.raceFirst(
-    runSequencer(0, settings, () => Effect.void),
-    eventually(`${count} receipts`, receipts, ({ length }) => length >= count)
-  )
-  const links = (yield* readAll("events")).map(({ value }) => linkOf(value!)!)
-  return { links, receipts: yield* receipts }
-})
-
-/** On topics of its own, internal records authenticated. */
-const withOwnLog = <A, E>(test: (prefix: string) => Effect.Effect<A, E, EventLog | Scope.Scope>) =>
-  withLog((prefix) => asService({ prefix }, test(prefix)))
-
-/** With an `alk.state` from which compaction has removed records, and nothing is left of what did it. */
-const compacted = <A, E>(isGone: (key: string) => boolean, run: Effect.Effect<A, E, EventLog>) =>
-  Effect.flatMap(EventLog, (log) => {
-    const left = (fetched: Fetched): Fetched =>
-      fetched.topic === "state"
-        ? { ...fetched, records: fetched.records.filter(({ key }) => !isGone(String(key))) }
-        : fetched
-    const reader = Effect.map(
-      log.reader,
-      (own): LogReader => ({
-        fetch: (positions, limits) =>
-          Effect.map(own.fetch(positions, limits), (all) => all.map(left))
-      })
-    )
-    return Effect.provideService(run, EventLog, { ...log, reader })
-  })
-
-/** An event that follows another one, as anybody can write it. */
-const linking = (before: string | Buffer, hash: string): string => {
-  const event = JSON.parse(before.toString()) as Record<string, unknown>
-  return JSON.stringify({
-    ...event,
-    sequence_number: Number(event["sequence_number"]) + 1,
-    prev_hash: event["hash"],
-    hash
-  })
-}
-
-/** How a start ends: ready, or refused. */
-const start = Effect.gen(function* () {
-  const ready = yield* Deferred.make<"ready">()
-  return yield* Effect.raceFirst(
-    runSequencer(0, settings, () => Effect.asVoid(Deferred.succeed(ready, "ready"))).pipe(
-      Effect.catch((error: SequencerFailure) => Effect.succeed(error))
-    ),
-    eventually("the sequencer is ready or refuses", Deferred.await(ready))
-  )
-})
-
-const assertRefused = (result: unknown, message: RegExp): void => {
-  const refusal = result as { readonly _tag?: string; readonly message?: string }
-  assert.strictEqual(refusal._tag, "PartitionRefused")
-  assert.match(refusal.message ?? "", message)
-}
-
-const assertChain = (links: ReadonlyArray<ChainLink>, length: number): void => {
-  assert.strictEqual(links.length, length)
-  links.forEach((link, index) => {
-    assert.strictEqual(link.sequenceNumber, index + 1)
-    assert.strictEqual(link.prevHash, links[index - 1]?.hash ?? GENESIS_HASH)
-  })
-}
-
-const acmeOf = (links: ReadonlyArray<ChainLink>) =>
-  links.filter(({ tenantId }) => tenantId === "acme")
+import {
+  acmeOf,
+  assertChain,
+  assertRefused,
+  command,
+  compacted,
+  inFormat1,
+  linking,
+  runUntil,
+  settings,
+  start,
+  toRecord,
+  withOwnLog,
+  written
+} from "./support/Starts.ts"
 
 describe("a sequencer that starts", () => {
   it.live("is ready on an empty partition, time and again", () =>
@@ -238,18 +110,6 @@ describe("a sequencer that starts", () => {
     )
   )
 
-  it.live("refuses a log that starts behind the next command", () =>
-    withLog((prefix) =>
-      Effect.gen(function* () {
-        yield* append([toRecord(command(1))])
-        yield* runUntil(1)
-        yield* append([2, 3, 4].map((n) => toRecord(command(n))))
-        yield* deleteBelow(prefix, "commands", 3)
-        assertRefused(yield* start, /starts at offset 3, but 1 is the next.*2 acknowledged/)
-      })
-    )
-  )
-
   it.live("rebuilds a lost changelog from the topics: chain, ids and position", () =>
     withLog((prefix) =>
       Effect.gen(function* () {
@@ -267,33 +127,6 @@ describe("a sequencer that starts", () => {
         const again = yield* runUntil(6)
         assertChain(again.links, 6)
         assert.strictEqual(again.receipts[5]?.duplicates?.length, 3)
-      })
-    )
-  )
-
-  it.live("refuses to start again at 1 when the changelog is lost and cannot be rebuilt", () =>
-    withLog((prefix) =>
-      Effect.gen(function* () {
-        yield* append([toRecord(command(1, 3))])
-        yield* runUntil(1)
-        yield* loseTopic(prefix, "state")
-        const { length } = yield* readAll("receipts")
-        assert.isAbove(length, 0)
-        const log = yield* EventLog
-        const { end } = yield* log.bounds("receipts", 0)
-        yield* deleteBelow(prefix, "receipts", end)
-        assertRefused(yield* start, /alk.state is lost and the receipts/)
-      })
-    )
-  )
-
-  it.live("refuses topics that are behind its changelog", () =>
-    withLog((prefix) =>
-      Effect.gen(function* () {
-        yield* append([toRecord(command(1, 3))])
-        yield* runUntil(1)
-        yield* loseTopic(prefix, "events")
-        assertRefused(yield* start, /the topics are behind alk.state.*it ends at 0/)
       })
     )
   )
@@ -343,18 +176,6 @@ describe("a sequencer that starts", () => {
       withOwnLog((prefix) =>
         Effect.gen(function* () {
           const [before, after] = [new CommandWriter(), new CommandWriter()]
-          // Without ids of clients nothing else tells that they were there.
-          const written = (n: number, writer: CommandWriter, receivedAt: string): NewRecord => {
-            const event = {
-              index: 0,
-              id: `e-${n}`,
-              body: `{"id":"e-${n}"`,
-              contentHash: sha256Hex("")
-            }
-            const record = toRecord({ ...command(n), receivedAt, events: toBatch([event]) })
-            const headers = { ...record.headers, [WRITER_HEADER]: writer.next(nowMicros()) }
-            return { ...record, headers }
-          }
           const at = (second: number) => `2026-11-21T12:00:0${second}.000000Z`
           const old = [1, 2, 3].map((n) => written(n, before, at(n)))
           yield* append(old)
@@ -491,21 +312,6 @@ describe("a sequencer that starts", () => {
         yield* append([toRecord(command(3))])
         // With the receipt that is forged.
         assertChain((yield* runUntil(4)).links, 5)
-      })
-    )
-  )
-
-  it.live("starts again after a repair that accepts what the topics have lost", () =>
-    withLog((prefix) =>
-      Effect.gen(function* () {
-        yield* append([toRecord(command(1, 3))])
-        yield* runUntil(1)
-        yield* loseTopic(prefix, "events")
-        assertRefused(yield* start, /the topics are behind alk.state/)
-        yield* clearChangelog(["0", "--accept-loss"])
-        assert.strictEqual(yield* start, "ready")
-        yield* append([toRecord(command(2, 2))])
-        assertChain((yield* runUntil(2)).links, 2)
       })
     )
   )

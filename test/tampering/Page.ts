@@ -82,7 +82,8 @@ const LIMITS = `## What can't be found, or only later
   by its reader, because the signature does not hold.
 - Where \`alk.state\` is lost too, a record on \`alk.events\` with a number beyond the end of its chain
   looks like a hole in the chain: the sequencer refuses the partition at its next start and names
-  the offset. Other records that do not link are passed over (\`test/tampering/Replay.all.ts\`).
+  the offset, until \`alk repair\` accepts it. Other records that do not link are passed over, and those of
+  a chain that has no beginning in a topic that has its own (\`test/tampering/Replay.all.ts\`).
 - Who holds the signing key and may write everywhere can make a new history. A checkpoint that was
   kept elsewhere does not lead to it.
 

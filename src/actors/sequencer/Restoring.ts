@@ -2,6 +2,7 @@
 import { Effect, Schema } from "effect"
 import { COMMAND_FORMAT_MAX } from "../../domain/records/Command.ts"
 import type { StateRecord } from "../../domain/records/StateRecords.ts"
+import type { CheckpointStore } from "../../ports/CheckpointStore.ts"
 import type {
   EventLog,
   LogReader,
@@ -17,6 +18,9 @@ export class PartitionRefused extends Schema.TaggedError<PartitionRefused>()("Pa
   message: Schema.String
 }) {}
 
+/** What a restore needs of the store. */
+export type SignedCheckpoints = Pick<CheckpointStore["Service"], "beyond">
+
 export interface Restoring {
   readonly log: EventLog["Service"]
   readonly reader: LogReader
@@ -27,6 +31,8 @@ export interface Restoring {
   readonly serviceName: string
   /** Keys of this process, which may not be published yet. */
   readonly vkeys: ReadonlyArray<string>
+  /** What was signed, as the store has it; undefined in a process without one. */
+  readonly checkpoints?: SignedCheckpoints
 }
 
 export const refuse = (
@@ -34,6 +40,16 @@ export const refuse = (
   message: string
 ): Effect.Effect<never, PartitionRefused> =>
   Effect.fail(new PartitionRefused({ partition, message }))
+
+/** Refuses what is lost, unless an operator has accepted it: then it is said. */
+export const giveUp = Effect.fnUntraced(function* (
+  partition: number,
+  acceptsLoss: boolean,
+  lost: string
+) {
+  if (!acceptsLoss) return yield* refuse(partition, `${lost}. See 'alk repair --help'`)
+  yield* Effect.logError(`accepted by alk repair: ${lost}`, { partition })
+})
 
 /** True for the format of a command that only a newer program understands. */
 export const isNewer = (format: number): boolean => format > COMMAND_FORMAT_MAX

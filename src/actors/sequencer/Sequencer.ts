@@ -4,6 +4,7 @@
  * per chunk. Only what is committed enters its state; after any failure it is thrown away.
  */
 import { Clock, Effect, Fiber, Metric } from "effect"
+import { defined } from "../../domain/Defined.ts"
 import { counterOf, gaugeOf, histogramOf } from "../../domain/metrics/Metrics.ts"
 import { checkpointHeaders, traceFactHeaders } from "../../domain/records/CloudEvent.ts"
 import { CommandUnreadable, decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
@@ -42,7 +43,13 @@ import { IdTexts } from "./IdTexts.ts"
 import { withoutMisplaced } from "./Misplaced.ts"
 import { trimRegistry } from "./RegistryTrim.ts"
 import { itemsRejected } from "./RejectedItems.ts"
-import { isNewer, newerFormat, PartitionRefused } from "./Restoring.ts"
+import {
+  isNewer,
+  newerFormat,
+  PartitionRefused,
+  type Restoring,
+  type SignedCheckpoints
+} from "./Restoring.ts"
 import { stepCheckpoints } from "./SequencerCheckpoints.ts"
 import type { ReceiptDraft, StateChanges } from "./SequencerDraft.ts"
 import { changeKey, type KeyChange } from "./SequencerKeys.ts"
@@ -55,6 +62,7 @@ import {
   windowEnds
 } from "./SequencerState.ts"
 import { PURGED_MAX, type ReceivedCommand, step, stepPurge } from "./SequencerStep.ts"
+import { checkSigned } from "./SignedBeyond.ts"
 import { ExecutionCache, type TraceLookup } from "./traces/ExecutionCache.ts"
 
 /** Bytes of one fetch of commands, as they are compressed in the log. */
@@ -67,6 +75,8 @@ const CHUNK_EVENTS_MAX = 10_000
 const CHECKPOINT_LOOK_MICROS = 1_000_000
 /** Microseconds between two looks at share links that have ended. */
 const PURGE_LOOK_MICROS = 60_000_000
+/** Microseconds between two attempts to ask what was signed. */
+const SIGNED_LOOK_MICROS = 60_000_000
 /** Microseconds between two looks at how long the registry's topic is. */
 const TRIM_LOOK_MICROS = 3_600_000_000
 /** Bytes of the events in one transaction at most, before compression. */
@@ -81,6 +91,8 @@ export interface SequencerSettings extends KeyChange {
    * refused.
    */
   readonly traceStore?: TraceLookup
+  /** Where checkpoints are found that the log has lost. */
+  readonly checkpointStore?: SignedCheckpoints
 }
 
 const committedEvents = counterOf("alk_events_committed_total")
@@ -364,6 +376,19 @@ const lookedFor = <E, R>(
   })
 }
 
+/** Where the store did not answer the start, it is asked until it does. */
+const makeSignedCheck = (restoring: Restoring, state: SequencerState) => {
+  let isChecked = false
+  return lookedFor(SIGNED_LOOK_MICROS, () =>
+    isChecked
+      ? Effect.succeed(false)
+      : Effect.map(checkSigned(restoring, state, false), (checked) => {
+          isChecked = checked
+          return false
+        })
+  )
+}
+
 /** Checkpoints that are due by the clock. */
 const makeCheckpoints = (
   writer: TransactionalWriter,
@@ -427,9 +452,12 @@ export const runSequencer = (
     const log = yield* EventLog
     const writer = yield* log.writer(`sequencer-${partition}`)
     const reader = yield* log.reader
-    const { previous, serviceName, signer, traceStore, windows } = settings
+    const { checkpointStore: checkpoints, serviceName, signer, traceStore, windows } = settings
+    const { previous } = settings
     const vkeys = [signer, previous].flatMap((key) => (key === undefined ? [] : [key.vkey]))
-    const state = yield* restore({ log, reader, writer, partition, windows, serviceName, vkeys })
+    const parts = { log, reader, writer, partition, windows, serviceName, vkeys }
+    const restoring: Restoring = { ...parts, ...defined({ checkpoints }) }
+    const state = yield* restore(restoring)
     yield* changeKey(writer, state, settings)
     yield* ready(partition)
     reached(state.applied + 1)
@@ -440,7 +468,8 @@ export const runSequencer = (
         maxBytes: FETCH_BYTES
       })
     const cache = new ExecutionCache(log, yield* log.reader, state, traceStore, yield* FactMac)
-    const checkpoints = makeCheckpoints(writer, state, settings)
+    const signed = makeSignedCheck(restoring, state)
+    const checkpointsDue = makeCheckpoints(writer, state, settings)
     const purge = makePurge(writer, state, settings)
     const trim = lookedFor(TRIM_LOOK_MICROS, () =>
       Effect.as(trimRegistry(log, writer, state), false)
@@ -473,7 +502,8 @@ export const runSequencer = (
         reached(state.applied + 1)
       }
       if (refused !== undefined) return yield* refused
-      yield* checkpoints
+      yield* signed
+      yield* checkpointsDue
       yield* purge
       yield* trim
       yield* evict(writer, state, cache)

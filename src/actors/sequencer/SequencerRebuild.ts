@@ -3,7 +3,7 @@
  * read, and trees that an earlier version has not kept.
  */
 import { Effect } from "effect"
-import { type Chain, chains, type Head, treeNameOf } from "../../domain/chain/Chains.ts"
+import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
 import {
   type CheckpointRecord,
   readCheckpoint,
@@ -17,10 +17,15 @@ import { type Command, dedupKeyOf } from "../../domain/records/Command.ts"
 import { decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
 import { readWriterPosition } from "../../domain/records/CommandWriter.ts"
 import { eventsOf } from "../../domain/records/EventBatch.ts"
-import { Strays } from "../../domain/records/OwnOffsets.ts"
-import { readReceipt } from "../../domain/records/Receipt.ts"
-import { commandOffsetOf, KIND_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
-import type { Adopted, StateRecord, WindowEntry } from "../../domain/records/StateRecords.ts"
+import { type StrayRange, Strays } from "../../domain/records/OwnOffsets.ts"
+import { WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
+import {
+  type Adopted,
+  OWNER_KEY,
+  REPAIR_KEY,
+  type StateRecord,
+  type WindowEntry
+} from "../../domain/records/StateRecords.ts"
 import { FORMAT_HEADER } from "../../domain/records/Topics.ts"
 import type { RegistryContent } from "../../domain/registry/RegistryContent.ts"
 import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
@@ -32,13 +37,14 @@ import type { LogRecord } from "../../ports/EventLog.ts"
 import { linkOfRecord } from "../log/ChainRecord.ts"
 import { takeAll } from "../log/Malformed.ts"
 import { scan, scanAll } from "../log/PartitionScan.ts"
+import { readApplied } from "./LastApplied.ts"
 import { PackedWindow } from "./PackedWindow.ts"
 import {
+  giveUp,
   isNewer,
   newerFormat,
   type PartitionRefused,
   type Restoring,
-  refuse,
   writeState
 } from "./Restoring.ts"
 import {
@@ -57,78 +63,6 @@ import {
 } from "./SequencerState.ts"
 import { placesBeside } from "./StraysByHeads.ts"
 import { ChainWalk, reportPassedOver } from "./TopicComparison.ts"
-
-/** When the command of a receipt was received; 0 for other records. */
-const receivedOf = ({ headers, refused, value }: LogRecord): number => {
-  if (refused !== undefined || value === null) return 0
-  if (headers[KIND_HEADER]?.toString() === "verdict") return 0
-  try {
-    const received = microsOf(readReceipt(value).received_at)
-    return Number.isSafeInteger(received) ? received : 0
-  } catch {
-    return 0
-  }
-}
-
-/**
- * The last command that the records of a topic answer, -1 if they answer none, and when the newest one
- * of them was received.
- */
-const readAnswers = Effect.fnUntraced(function* (
-  { log, partition, reader }: Restoring,
-  topic: "receipts" | "quarantine"
-) {
-  let answered = -1
-  let receivedUpTo = 0
-  yield* scanAll(log, reader, { topic, partition }, (records) => {
-    for (const record of records) {
-      answered = Math.max(answered, commandOffsetOf(record))
-      if (topic === "receipts") receivedUpTo = Math.max(receivedUpTo, receivedOf(record))
-    }
-  })
-  return { answered, receivedUpTo }
-})
-
-/**
- * Offset of the last command whose outcome is in the topics; -1 if none ever did. Every command that was
- * applied has a receipt; one that was set aside says nothing of those after it.
- */
-const lastApplied = Effect.fnUntraced(function* (restoring: Restoring, answered: number) {
-  const { log, partition } = restoring
-  const commands = yield* log.bounds("commands", partition)
-  const receipts = yield* log.bounds("receipts", partition)
-  if (answered >= 0 || receipts.start === 0) {
-    const aside = yield* readAnswers(restoring, "quarantine")
-    const applied = Math.max(answered, aside.answered)
-    // Nothing of the topic has expired, and none of it answers a command.
-    return applied >= 0 ? applied : commands.start - 1
-  }
-  if (commands.start === commands.end) return commands.end - 1
-  return yield* refuse(
-    partition,
-    `alk.state is lost and the receipts that name the commands applied have expired, while `
-      + `alk.commands still holds ${commands.end - commands.start} commands: see 'alk repair --help'`
-  )
-})
-
-/**
- * What the changelog says of the last command, or the topics where that is gone; without receipts
- * the time is that of the newest head, which is later than that of its command.
- */
-const readApplied = Effect.fnUntraced(function* (
-  restoring: Restoring,
-  { gathered }: Outdated,
-  heads: Iterable<Head>
-) {
-  const { applied, receivedUpTo } = gathered.state
-  if (gathered.started) return { applied, receivedUpTo }
-  const answers = yield* readAnswers(restoring, "receipts")
-  let newest = answers.receivedUpTo
-  if (newest === 0) {
-    for (const { created_at } of heads) newest = Math.max(newest, microsOf(created_at))
-  }
-  return { applied: yield* lastApplied(restoring, answers.answered), receivedUpTo: newest }
-})
 
 /** What the window of client ids remembers of a record; without a key nothing. */
 interface Numbered {
@@ -171,6 +105,7 @@ const readChains = Effect.fnUntraced(function* (
   byId: Map<string, number>
 ) {
   const walk = new ChainWalk()
+  const strays: Array<StrayRange> = []
   const trees = new Map<string, Frontier>()
   const numberedOf = chain === "events" ? numberedEvent : numberedFact
   let others = 0
@@ -184,7 +119,10 @@ const readChains = Effect.fnUntraced(function* (
       }
       const numbered = numberedOf(record)
       const link = numbered && linkOfRecord(chain, record)
-      if (!walk.take(link, record.offset, start > 0)) continue
+      if (!walk.take(link, record.offset, start > 0)) {
+        strays.push({ chain, first: record.offset, next: record.offset + 1 })
+        continue
+      }
       const name = treeNameOf(link.tenantId, chain)
       if (link.sequenceNumber === 1) trees.set(name, Frontier.empty())
       trees.get(name)?.append(link.hash)
@@ -192,7 +130,7 @@ const readChains = Effect.fnUntraced(function* (
       next = record.offset + 1
     }
   })
-  return { chain, walk, trees, next: next ?? start, others: others + walk.passedOver }
+  return { chain, walk, trees, start, strays, next: next ?? start, others: others + strays.length }
 })
 
 type ReadChain = Effect.Success<ReturnType<typeof readChains>>
@@ -207,11 +145,12 @@ const readBoth = Effect.fnUntraced(function* (restoring: Restoring, isOwn: IsOwn
 /**
  * The chains as the topics have them. Where the changelog says how many records a sequencer has
  * written, and at which offsets, and the topics hold as many, only these count. Else everything that
- * links is adopted, unless a part of a chain is missing before it.
+ * links is adopted, unless a part of a chain is missing before it; a chain without a beginning in a
+ * topic that has its own was written by another program.
  */
 const readTopics = Effect.fnUntraced(function* (restoring: Restoring, outdated: Outdated) {
   const { partition } = restoring
-  const { state, totals } = outdated.gathered
+  const { acceptsLoss, state, totals } = outdated.gathered
   const { hasHeads, hasStrays } = outdated
   const nexts = { events: state.eventsNext, traces: state.tracesNext }
   const strays = yield* straysOf(restoring, outdated)
@@ -226,18 +165,41 @@ const readTopics = Effect.fnUntraced(function* (restoring: Restoring, outdated: 
       || (sumOf(bounded.events.walk.heads) === totals?.events
         && sumOf(bounded.traces.walk.heads) === totals?.facts))
   const read = isProven ? bounded : yield* readBoth(restoring, isOwn)
-  for (const { chain, others, walk } of [read.events, read.traces] satisfies Array<ReadChain>) {
-    const missing = isProven ? undefined : walk.missingBefore
-    if (missing !== undefined) {
-      return yield* refuse(
-        partition,
-        `alk.${chain} is damaged: offset ${missing} does not link to the record before it`
-      )
-    }
-    yield* reportPassedOver(partition, chain, others)
+  const chainsRead = [read.events, read.traces] satisfies Array<ReadChain>
+  for (const one of chainsRead) {
+    const missing = isProven ? undefined : missingOf(one, state)
+    if (missing !== undefined) yield* giveUp(partition, acceptsLoss, missing)
+    yield* reportPassedOver(partition, one.chain, one.others)
   }
-  return { ...read, isProven, strays }
+  if (isProven) return { ...read, isProven, strays }
+  const passed = chainsRead.flatMap((one) => one.strays)
+  return { ...read, isProven, strays: Strays.of([...strays.all, ...passed]) }
 })
+
+/**
+ * What the topic has lost of its chains; undefined if it is whole. A chain that has left a topic whose
+ * start is gone goes on from the head that is known.
+ */
+const missingOf = ({ chain, start, trees, walk }: ReadChain, state: SequencerState) => {
+  let missing: string | undefined
+  for (const [tenantId, head] of headsOf(state, chain)) {
+    const found = walk.heads.get(tenantId)
+    if (found === undefined && start > 0) {
+      walk.heads.set(tenantId, head)
+      const name = treeNameOf(tenantId, chain)
+      const tree = state.trees.get(name)
+      if (tree !== undefined) trees.set(name, tree)
+    } else if ((found?.sequence_number ?? 0) < head.sequence_number) {
+      missing =
+        `alk.${chain} is behind alk.state: the head of ${tenantId} is ${head.sequence_number} there, `
+        + `and ${found?.sequence_number ?? 0} in the topic`
+    }
+  }
+  const offset = walk.missingBefore
+  return offset === undefined
+    ? missing
+    : `alk.${chain} is damaged: offset ${offset} does not link to the record before it`
+}
 
 /**
  * Which offsets of the topics are not the sequencer's. A head is the last one that was written: where
@@ -394,9 +356,12 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
       ? before
       : { heads: events.walk.heads, traceHeads: traces.walk.heads }
     const ofHeads = [...heads.values(), ...traceHeads.values()]
-    const { applied, receivedUpTo } = yield* readApplied(restoring, outdated, ofHeads)
+    const { applied, receivedUpTo } = yield* readApplied(restoring, gathered, ofHeads)
     const remembered = yield* readCommands(restoring, byId, applied)
-    const writers = hasWriters ? before.writers : remembered.writers
+    const writers = new Map(before.writers)
+    for (const [writer, number] of hasWriters ? [] : remembered.writers) {
+      writers.set(writer, Math.max(number, writers.get(writer) ?? 0))
+    }
     const trees = new Map([...events.trees, ...traces.trees, ...(hasHeads ? before.trees : [])])
     const [eventsNext, tracesNext] = isProven
       ? [before.eventsNext, before.tracesNext]
@@ -417,6 +382,7 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
       dedup: filled(windows.dedup, remembered.dedup),
       idempotency: filled(windows.idempotency, remembered.idempotency),
       handOvers,
+      givenUp: before.givenUp,
       signer: before.signer,
       writers,
       receivedUpTo,
@@ -432,7 +398,8 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
     }
     const records = snapshot(state)
     const kept = new Set(records.map(({ key }) => key))
-    const gone = [...keys].filter((key) => !kept.has(key) && key !== "owner")
+    const stay = [OWNER_KEY, REPAIR_KEY]
+    const gone = [...keys].filter((key) => !kept.has(key) && !stay.includes(key))
     yield* writeState(restoring, [...gone.map((key) => ({ key, value: null })), ...records])
     yield* Effect.logWarning("the sequencer's state is rebuilt", {
       partition,

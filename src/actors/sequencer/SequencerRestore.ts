@@ -6,6 +6,7 @@
 import { Effect } from "effect"
 import { SYSTEM_TENANT } from "../../domain/Identifiers.ts"
 import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import { APPLIED_KEY, REPAIR_KEY } from "../../domain/records/StateRecords.ts"
 import type {
   LogRecord,
   LogUnavailable,
@@ -16,8 +17,9 @@ import { type Malformed, reportMalformed, takeEach } from "../log/Malformed.ts"
 import { scanUntil } from "../log/PartitionScan.ts"
 import { readPlacement } from "../log/PlacementOfLog.ts"
 import { RegistryIncomplete } from "../log/RegistryChanges.ts"
-import { type PartitionRefused, type Restoring, refuse, writeState } from "./Restoring.ts"
-import { growTrees, readRegistry, rebuild } from "./SequencerRebuild.ts"
+import { placeIn } from "./LastApplied.ts"
+import { giveUp, type PartitionRefused, type Restoring, refuse, writeState } from "./Restoring.ts"
+import { growTrees, type Outdated, readRegistry, rebuild } from "./SequencerRebuild.ts"
 import {
   appliedRecord,
   emptyReplay,
@@ -26,11 +28,13 @@ import {
   metaRecord,
   ownerRecord,
   type Replay,
+  repairRecord,
   replay,
   type SequencerState,
   totalsOf,
   windowEnds
 } from "./SequencerState.ts"
+import { checkSigned } from "./SignedBeyond.ts"
 import { compareWithTopics } from "./TopicComparison.ts"
 
 type RestoreFailure = LogUnavailable | OffsetOutOfRange | WriterFenced | PartitionRefused
@@ -119,26 +123,20 @@ const checkPartitions = Effect.fnUntraced(function* (
   )
 })
 
-/** The next command must still be there, and must not be after the end of the log. */
-const checkPosition = ({ log, partition }: Restoring, state: SequencerState) =>
-  Effect.gen(function* () {
-    const { end, start } = yield* log.bounds("commands", partition)
-    const next = state.applied + 1
-    if (next < start) {
-      return yield* refuse(
-        partition,
-        `alk.commands starts at offset ${start}, but ${next} is the next to apply: `
-          + `${start - next} acknowledged commands have expired unread. See 'alk repair --help'`
-      )
-    }
-    if (next > end) {
-      return yield* refuse(
-        partition,
-        `alk.commands ends at offset ${end}, but ${state.applied} was applied already: the topic `
-          + `has lost records. See 'alk repair --help'`
-      )
-    }
-  })
+/** What the changelog says counts no more: it is behind what the topics have lost. */
+const giveUpChangelog = Effect.fnUntraced(function* (
+  restoring: Restoring,
+  { gathered, keys }: Outdated
+) {
+  const { log, partition, windows } = restoring
+  yield* writeState(restoring, [{ key: APPLIED_KEY, value: null }])
+  const nothing = emptyReplay(partition, log.partitions, windows)
+  nothing.acceptsLoss = gathered.acceptsLoss
+  nothing.state.signer = gathered.state.signer
+  for (const [tree, one] of gathered.state.givenUp) nothing.state.givenUp.set(tree, one)
+  for (const [writer, number] of gathered.state.writers) nothing.state.writers.set(writer, number)
+  return { gathered: nothing, keys, hasHeads: false, hasWriters: false, hasStrays: false }
+})
 
 /** The state to go on from, agreed with the topics. */
 export const restore = (restoring: Restoring): Effect.Effect<SequencerState, RestoreFailure> =>
@@ -147,21 +145,22 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
     // A process that does not follow the registry hears of a growth when it gets a new partition.
     if (partition >= log.partitions) yield* readPlacement(log)
     const outdated = yield* readChangelog(restoring)
-    const { gathered, isDoubtful, isWhole } = outdated
+    const { gathered, isDoubtful, isWhole, keys } = outdated
+    const { acceptsLoss } = gathered
     yield* checkPartitions(restoring, gathered)
     let state = finishReplay(gathered)
     const isKnown = gathered.started && gathered.totals !== undefined
     const changelog = !isKnown ? "none" : isWhole ? "whole" : "damaged"
     const comparison = yield* compareWithTopics(restoring, state, changelog)
-    if (typeof comparison === "object") {
-      return yield* refuse(
-        partition,
-        `the topics are behind alk.state: ${comparison.ahead}. See 'alk repair --help'`
-      )
+    const isAhead = typeof comparison === "object"
+    if (isAhead) {
+      const lost = `the topics are behind alk.state: ${comparison.ahead}`
+      yield* giveUp(partition, acceptsLoss, lost)
     }
     const receipts = yield* log.bounds("receipts", partition)
     const lost = !gathered.started && receipts.end > 0
-    if (comparison === "behind" || lost || isDoubtful) {
+    if (isAhead) state = yield* rebuild(restoring, yield* giveUpChangelog(restoring, outdated))
+    else if (comparison === "behind" || lost || isDoubtful) {
       state = yield* rebuild(restoring, outdated)
     } else if (!gathered.started) {
       // From now on everything in the topics that is not the sequencer's is known as such.
@@ -178,6 +177,12 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
         return yield* refuse(partition, RegistryIncomplete.text)
       }
     }
-    yield* checkPosition(restoring, state)
+    yield* checkSigned(restoring, state, acceptsLoss)
+    const applied = yield* placeIn(restoring, acceptsLoss, state.applied)
+    if (applied !== state.applied) {
+      state.applied = applied
+      yield* writeState(restoring, [appliedRecord(state, windowEnds(state))])
+    }
+    if (keys.has(REPAIR_KEY)) yield* writeState(restoring, [repairRecord(undefined)])
     return state
   })

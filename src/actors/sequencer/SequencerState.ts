@@ -21,11 +21,13 @@ import {
   CHECKPOINT_PREFIX,
   DEDUP_PREFIX,
   ENTRY_BYTES,
+  GIVEN_UP_PREFIX,
   HAND_OVER_PREFIX,
   HEAD_PREFIX,
   IDEMPOTENCY_PREFIX,
   META_KEY,
   OWNER_KEY,
+  REPAIR_KEY,
   readApplied,
   readMeta,
   readOwner,
@@ -87,6 +89,8 @@ export interface SequencerState {
   }
   /** The last checkpoints of keys that were replaced, by `handOverName`. */
   readonly handOvers: Map<string, CheckpointRecord>
+  /** The largest checkpoint of each tree that an operator has accepted as lost, by its name. */
+  readonly givenUp: Map<string, CheckpointRecord>
   /** The key that signs the trees of this partition; undefined before the first start. */
   signer: TreeSigner | undefined
   /** Number of the last command applied of each writer of commands. */
@@ -157,6 +161,7 @@ export const emptyState = (
   idempotency: new PackedWindow(windows.idempotency),
   stored: { dedup: [], idempotency: [] },
   handOvers: new Map(),
+  givenUp: new Map(),
   signer: undefined,
   writers: new Map(),
   receivedUpTo: 0,
@@ -189,6 +194,9 @@ const jsonRecord = (key: string, value: object | null): StateRecord => ({
 })
 
 export const metaRecord = (partitions: number) => jsonRecord(META_KEY, { format: 1, partitions })
+
+export const repairRecord = (at: string | undefined) =>
+  jsonRecord(REPAIR_KEY, at === undefined ? null : { at })
 
 export const ownerRecord = (owner: string) => jsonRecord(OWNER_KEY, { owner })
 
@@ -337,6 +345,9 @@ export const headRecords = (
 export const checkpointRecord = (checkpoint: CheckpointRecord): StateRecord =>
   jsonRecord(`${CHECKPOINT_PREFIX}${treeOfCheckpoint(checkpoint)}`, checkpoint)
 
+export const givenUpRecord = (checkpoint: CheckpointRecord): StateRecord =>
+  jsonRecord(`${GIVEN_UP_PREFIX}${treeOfCheckpoint(checkpoint)}`, checkpoint)
+
 /** What names the last checkpoint of a tree by a key that was replaced: `<key id>/<tree>`. */
 export const handOverName = (keyId: string, tree: string): string => `${keyId}/${tree}`
 
@@ -378,6 +389,8 @@ export interface Replay {
   owner: string | undefined
   /** True once an `applied` record was seen: the changelog is not empty. */
   started: boolean
+  /** An operator accepts what the topics have lost. */
+  acceptsLoss: boolean
   /** As the newest `applied` record says; undefined if an older version has written it. */
   totals: Totals | undefined
   /** How many ranges of strays there are, and which entries of windows, as the same record says. */
@@ -394,6 +407,7 @@ export const emptyReplay = (partition: number, partitions: number, windows: Wind
   partitions: undefined,
   owner: undefined,
   started: false,
+  acceptsLoss: false,
   totals: undefined,
   straysTotal: 0,
   windowEnds: { dedup: { first: 0, next: 0 }, idempotency: { first: 0, next: 0 } },
@@ -421,7 +435,7 @@ const replayHead = (into: Replay, chain: Chain, tenantId: string, value: Buffer 
   else if (tree === undefined) into.treeless.add(treeName)
 }
 
-/** Without a value: `alk repair` has cleared the changelog. */
+/** Without a value: what it said was given up. */
 const replayApplied = (into: Replay, value: Buffer | null): void => {
   const applied = value === null ? undefined : readApplied(value)
   into.state.applied = applied?.command_offset ?? -1
@@ -466,6 +480,7 @@ const replayers: ReadonlyArray<readonly [prefix: string, ReplayRecord]> = [
   [TRACE_HEAD_PREFIX, (into, tenantId, value) => replayHead(into, "traces", tenantId, value)],
   [CHECKPOINT_PREFIX, replayInto(({ state }) => state.checkpoints, readCheckpoint)],
   [HAND_OVER_PREFIX, replayInto(({ state }) => state.handOvers, readCheckpoint)],
+  [GIVEN_UP_PREFIX, replayInto(({ state }) => state.givenUp, readCheckpoint)],
   [WRITER_PREFIX, ({ state }, writer, value) => replayWriter(state.writers, writer, value)],
   [DEDUP_PREFIX, ({ dedup }, name, value) => replayWindow(dedup, readOrdinal(name), value)],
   [
@@ -488,6 +503,7 @@ export const replay = (into: Replay, key: string, value: Buffer | null): void =>
   else if (key === SIGNER_KEY)
     into.state.signer = value === null ? undefined : readTreeSigner(value)
   else if (key === APPLIED_KEY) replayApplied(into, value)
+  else if (key === REPAIR_KEY) into.acceptsLoss = value !== null
   else if (value === null) return
   else if (key === OWNER_KEY) into.owner = readOwner(value).owner
   else if (key === META_KEY) into.partitions = readMeta(value).partitions
@@ -537,6 +553,7 @@ export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
   }
   for (const checkpoint of state.checkpoints.values()) records.push(checkpointRecord(checkpoint))
   for (const checkpoint of state.handOvers.values()) records.push(handOverRecord(checkpoint))
+  for (const checkpoint of state.givenUp.values()) records.push(givenUpRecord(checkpoint))
   if (state.signer !== undefined) records.push(signerRecord(state.signer))
   for (const range of state.strays.all) records.push(straysRecord(range))
   for (const [writer, number] of state.writers) records.push(writerRecord(writer, number))

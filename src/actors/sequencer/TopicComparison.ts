@@ -45,10 +45,13 @@ export class ChainWalk {
     return true
   }
 
-  /** Offset of a record beyond the end of its chain: what is in between is missing. */
+  /**
+   * Offset of a record beyond the end of its chain: what is in between is missing. Of a chain that has
+   * not begun nothing is.
+   */
   get missingBefore(): number | undefined {
     for (const [tenantId, { number, offset }] of this.#strays) {
-      if (number > (this.heads.get(tenantId)?.sequence_number ?? 0)) return offset
+      if (number > (this.heads.get(tenantId)?.sequence_number ?? Infinity)) return offset
     }
     return undefined
   }

@@ -20,6 +20,7 @@ export interface StateRecord {
 export const META_KEY = "meta"
 export const OWNER_KEY = "owner"
 export const APPLIED_KEY = "applied"
+export const REPAIR_KEY = "repair"
 export const HEAD_PREFIX = "head/"
 export const TRACE_HEAD_PREFIX = "trace-head/"
 export const CHECKPOINT_PREFIX = "checkpoint/"
@@ -27,6 +28,7 @@ export const EXECUTION_PREFIX = "x/"
 export const SPAN_PREFIX = "s/"
 export const SIGNER_KEY = "signer"
 export const HAND_OVER_PREFIX = "hand-over/"
+export const GIVEN_UP_PREFIX = "given-up/"
 export const WRITER_PREFIX = "writer/"
 export const DEDUP_PREFIX = "dedup/"
 export const IDEMPOTENCY_PREFIX = "idem/"
@@ -45,6 +47,11 @@ export const Meta = Schema.Struct({
 
 export const Owner = Schema.Struct({
   owner: Schema.String.check(Schema.isUUID()).annotate({ description: "Names the owner's start." })
+})
+
+/** The record `repair`. */
+const StoredRepair = Schema.Struct({
+  at: time("When an operator has accepted what the topics have lost.")
 })
 
 /** When the topics were last taken for what a sequencer has written. */
@@ -186,6 +193,15 @@ const contracts: ReadonlyArray<Omit<RecordContract, "topic" | "headers">> = [
     value: StoredProgress
   },
   {
+    name: "state-repair",
+    title: "State: repair",
+    description:
+      "An operator accepts what the topics have lost: the next owner says what that is, goes on "
+      + "without it and removes this record.",
+    key: Schema.Literal(REPAIR_KEY),
+    value: StoredRepair
+  },
+  {
     name: "state-head",
     title: "State: head",
     description: "The end of one tenant's chain.",
@@ -259,6 +275,18 @@ const contracts: ReadonlyArray<Omit<RecordContract, "topic" | "headers">> = [
         "u"
       ),
       `\`${HAND_OVER_PREFIX}<key_id>/<tenant_id>\`, of trace facts with \`/traces\` after it`
+    ),
+    value: CheckpointMember
+  },
+  {
+    name: "state-given-up",
+    title: "State: checkpoint given up",
+    description:
+      "A checkpoint of a larger tree than the log was left with: an operator has accepted that, and "
+      + "checkpoints of the tree up to its size refuse the partition no more.",
+    key: form(
+      new RegExp(`^${GIVEN_UP_PREFIX}(?:[a-z0-9][a-z0-9_-]{0,62}|_system)(?:/traces)?$`, "u"),
+      `\`${GIVEN_UP_PREFIX}<tenant_id>\`, of trace facts \`${GIVEN_UP_PREFIX}<tenant_id>/traces\``
     ),
     value: CheckpointMember
   },

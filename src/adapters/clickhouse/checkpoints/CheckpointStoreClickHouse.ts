@@ -55,6 +55,36 @@ const makeFind =
     )
   }
 
+/** Checkpoints of one tree, and of all, that are beyond what a log has: others may be forged. */
+const BEYOND_OF_TREE_MAX = 16
+const BEYOND_MAX = 10_000
+
+const makeBeyond =
+  (store: StoreClient): CheckpointStore["Service"]["beyond"] =>
+  (partition, offset) =>
+    store
+      .read(
+        "checkpoints",
+        (bind) => {
+          const place = bind.partition(partition)
+          return (
+            "SELECT tenant_id, JSONExtractString(body, 'chain') AS chain, tree_size, body FROM ("
+            + `SELECT tenant_id, tree_size, body FROM ${store.checkpoints}`
+            + ` WHERE ${place} AND kafka_offset >= ${bind.integer(offset)} UNION ALL`
+            + ` SELECT tenant_id, sequence_number AS tree_size, body FROM ${store.setAside}`
+            + ` WHERE ${place} AND source = 'checkpoints')`
+            + ` ORDER BY tree_size DESC LIMIT ${BEYOND_OF_TREE_MAX} BY tenant_id, chain`
+            + ` LIMIT ${BEYOND_MAX}`
+          )
+        },
+        (row) => {
+          const [tenantId, chain] = [row.string(), row.string()]
+          const key: ChainKey = { tenantId, chain: chain === "traces" ? chain : "events" }
+          return recordOf(key, row.uint64(), row.string())
+        }
+      )
+      .pipe(Effect.map((records) => records.filter(({ note }) => note !== "")))
+
 /** The checkpoints of the port. */
 export const layerCheckpointStore: Layer.Layer<CheckpointStore, never, ClickHouseConnection> =
   Layer.effect(
@@ -73,6 +103,7 @@ export const layerCheckpointStore: Layer.Layer<CheckpointStore, never, ClickHous
         latest: (tree) => first(tree),
         atOrBelow: (tree, treeSize) =>
           first(tree, (bind) => `tree_size <= ${bind.integer(treeSize)}`),
+        beyond: makeBeyond(store),
         ofSize: (tree, treeSize) => first(tree, (bind) => `tree_size = ${bind.integer(treeSize)}`),
         list: (tree, { beforeSize, limit }) =>
           find(tree, Math.min(limit, CHECKPOINTS_LIST_MAX), (bind) =>
