@@ -9,7 +9,7 @@ import { LiveFeed } from "../../actors/feeds/LiveFeed.ts"
 import { defined } from "../../domain/Defined.ts"
 import { Api } from "../Api.ts"
 import { refusable } from "../messages/ApiError.ts"
-import { cutWhenStalled, resumePoint } from "../messages/EventStream.ts"
+import { resumePoint, whenStalled } from "../messages/EventStream.ts"
 import { SSE_TYPE } from "../messages/MediaTypes.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { Draining } from "../server/Draining.ts"
@@ -28,7 +28,7 @@ export const layerStreamHandlers = HttpApiBuilder.group(
         const { keyId, session, tenantId } = yield* CurrentPrincipal
         const { filter } = query
         const after = yield* refusable(() => resumePoint(request, query.after))
-        const onStalled = yield* cutWhenStalled(request)
+        const onStalled = whenStalled(request)
         const bytes = yield* feed.subscribe({
           tenantId,
           keyId,

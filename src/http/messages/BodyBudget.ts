@@ -33,8 +33,17 @@ const tooSlow = (): ApiError =>
     headers: { connection: "close" }
   })
 
+/** What takes bytes of a budget. */
+export interface Holder {
+  readonly bytes: number
+  /** Bytes per second so far; undefined if it can't be called slow. */
+  slowness(now: number): number | undefined
+  /** Make room for others. */
+  yield(): void
+}
+
 /** What one request's body takes of the budget, from its first byte to the end of the request. */
-export class BodyAccount {
+export class BodyAccount implements Holder {
   readonly #budget: BodyBudget
   #bytes = 0
   /** Fails the reading of the body; undefined while none is read. */
@@ -79,7 +88,6 @@ export class BodyAccount {
     this.giveBack(this.#bytes)
   }
 
-  /** Bytes per second so far; undefined if it can't be called slow. */
   slowness(now: number): number | undefined {
     const milliseconds = now - this.#startedAt
     if (this.#give === undefined || milliseconds < SLOW_AFTER_MS) return undefined
@@ -87,7 +95,6 @@ export class BodyAccount {
     return rate < SLOW_BYTES_PER_SECOND ? rate : undefined
   }
 
-  /** Make room for others. */
   yield(): void {
     const give = this.#give
     this.close()
@@ -95,12 +102,12 @@ export class BodyAccount {
   }
 }
 
-/** Bytes that all bodies share. */
+/** Bytes that all holders share. */
 export class BodyBudget {
   /** Milliseconds of a clock that only goes forward. */
   readonly now: () => number
   readonly #bytesMax: number
-  readonly #holders = new Set<BodyAccount>()
+  readonly #holders = new Set<Holder>()
   #bytes = 0
 
   constructor(bytesMax: number, now: () => number = () => performance.now()) {
@@ -108,7 +115,7 @@ export class BodyBudget {
     this.now = now
   }
 
-  /** Bytes that bodies take now. */
+  /** Bytes that are taken now. */
   get bytes(): number {
     return this.#bytes
   }
@@ -117,8 +124,8 @@ export class BodyBudget {
     return new BodyAccount(this)
   }
 
-  /** True if a body, `size` bytes with these, may take them. For `BodyAccount` only. */
-  take(bytes: number, size: number, holder: BodyAccount): boolean {
+  /** True if a body, `size` bytes with these, may take them. For holders only. */
+  take(bytes: number, size: number, holder: Holder): boolean {
     const share = size > SMALL_BODY_BYTES ? Math.floor(this.#bytesMax / SMALL_SHARE) : 0
     const limit = this.#bytesMax - share
     while (this.#bytes + bytes > limit) {
@@ -131,15 +138,15 @@ export class BodyBudget {
     return true
   }
 
-  /** For `BodyAccount` only. */
-  put(bytes: number, holder: BodyAccount): void {
+  /** For holders only. */
+  put(bytes: number, holder: Holder): void {
     this.#bytes -= bytes
     if (holder.bytes === 0) this.#holders.delete(holder)
   }
 
-  #slowest(but: BodyAccount): BodyAccount | undefined {
+  #slowest(but: Holder): Holder | undefined {
     const now = this.now()
-    let slowest: BodyAccount | undefined
+    let slowest: Holder | undefined
     let least = Infinity
     for (const holder of this.#holders) {
       const rate = holder === but ? undefined : holder.slowness(now)

@@ -1,8 +1,10 @@
 /** What all Server-Sent Event streams have in common: where they resume, and when they are closed. */
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Effect, Result } from "effect"
+import { Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { READER_LIMITS } from "../../actors/feeds/Subscriber.ts"
+import { ReaderStalled } from "../server/ReaderStalled.ts"
+import { SERVER_TIMES } from "../server/ServerTimes.ts"
 import { invalid } from "./ApiError.ts"
 import { integerParameter } from "./QueryParameters.ts"
 
@@ -14,7 +16,7 @@ const MIB = 1_048_576
 const closedWhen = (): string => {
   const { bytesMax, lateBytes, lateMs } = READER_LIMITS
   const late = `more than ${lateBytes / MIB} MiB for over ${lateMs / 1_000} s`
-  return `has ${bytesMax / MIB} MiB waiting, or ${late}, or takes nothing for 30 s`
+  return `has ${bytesMax / MIB} MiB waiting, or ${late}, or takes nothing for ${SERVER_TIMES.stalledMs / 1_000} s`
 }
 
 /** What becomes of a stream whose reader is slow, in words. */
@@ -23,20 +25,14 @@ export const slowReaders =
   + "last id; so is the slowest one when all together take too much memory. Revoking the "
   + "key closes the stream."
 
-/**
- * Milliseconds after which a connection is cut on which nothing moves. Longer than the time between
- * two keep-alive comments, so only a client that does not read is quiet for so long; without this
- * its response would wait for ever for room to write into.
- */
-const STALLED_MS = 30_000
-
-export const cutWhenStalled = (request: HttpServerRequest.HttpServerRequest) =>
-  Effect.sync(() => {
-    const { socket } = NodeHttpServerRequest.toIncomingMessage(request)
-    // Node's own timeout takes over again when the response is finished.
-    socket.setTimeout(STALLED_MS)
-    return (stalled: () => void): void => void socket.once("timeout", stalled)
-  })
+/** Tells when the connection is cut because its client takes nothing. */
+export const whenStalled = (request: HttpServerRequest.HttpServerRequest) => {
+  const { socket } = NodeHttpServerRequest.toIncomingMessage(request)
+  return (stalled: () => void): void =>
+    void socket.once("error", (error) => {
+      if (error instanceof ReaderStalled) stalled()
+    })
+}
 
 /** The sequence number to resume after, where the header isn't sent. */
 export const resumeParameter = integerParameter({

@@ -22,6 +22,7 @@ import {
 } from "../messages/ApiError.ts"
 import { pathOf, requestIdOf } from "../messages/CurrentRequest.ts"
 import { corsHeaders } from "./Cors.ts"
+import { ReaderStalled } from "./ReaderStalled.ts"
 import { SERVER_TIMES, type ServerTimes } from "./ServerTimes.ts"
 
 /** Milliseconds for a whole request: above BODY_TIMEOUT_MS, whose answer says more. */
@@ -36,6 +37,9 @@ const QUIET_TURN_MS = 2
 const QUIET_WAIT_MS = 250
 /** Milliseconds after a last answer that its client has to read it, whatever it still sends. */
 const CLOSE_GRACE_MS = 500
+
+/** Requests of one connection that wait for the answers to those before them, at most. */
+const PIPELINED_MAX = 100
 
 /** A refusal with the status that HTTP has for it, where that is not the one of its code. */
 interface Refusal {
@@ -96,6 +100,10 @@ interface Connection {
   response: ServerResponse | undefined
   /** It has been given its last answer. */
   isRefused: boolean
+  /** A request of it is being answered. */
+  isBusy: boolean
+  /** Requests behind that one, in order. */
+  readonly waiting: Array<() => void>
 }
 
 class AlkServer {
@@ -127,9 +135,17 @@ class AlkServer {
 
   #listen(graceMs: number): void {
     const { server } = this
+    this.#oneAtATime()
+    server.timeout = this.#times.stalledMs
+    server.on("timeout", (socket) => this.#quiet(socket))
     server.on("connection", (socket) => {
       this.#accepted += 1
-      this.#connections.set(socket, { response: undefined, isRefused: false })
+      this.#connections.set(socket, {
+        response: undefined,
+        isRefused: false,
+        isBusy: false,
+        waiting: []
+      })
       socket.once("close", () => this.#connections.delete(socket))
     })
     // First of its kind: it answers until the router listens too, and when it no longer does.
@@ -160,6 +176,39 @@ class AlkServer {
       this.#whenNoneWaits(() => this.#stop(graceMs, done))
       return server
     }
+  }
+
+  /** Node would begin all requests of a connection, and hold their answers behind the first. */
+  #oneAtATime(): void {
+    const { server } = this
+    const emit = server.emit.bind(server) as (event: string, ...given: Array<unknown>) => boolean
+    server.emit = (event: string, ...given: Array<unknown>): boolean => {
+      if (event !== "request" && event !== "checkContinue") return emit(event, ...given)
+      const [{ socket }, response] = given as [IncomingMessage, ServerResponse]
+      const connection = this.#connections.get(socket)
+      if (connection === undefined) return emit(event, ...given)
+      const { waiting } = connection
+      const begin = () => {
+        connection.isBusy = true
+        response.once("close", () => {
+          connection.isBusy = false
+          if (!socket.destroyed) waiting.shift()?.()
+        })
+        emit(event, ...given)
+      }
+      if (!connection.isBusy) begin()
+      else if (waiting.push(begin) > PIPELINED_MAX) socket.destroy()
+      return true
+    }
+  }
+
+  /** Nothing has moved on a connection for a while. */
+  #quiet(socket: Socket): void {
+    const response = this.#connections.get(socket)?.response
+    if (socket.writableLength > 0) socket.destroy(new ReaderStalled())
+    // What makes the answer may take its time.
+    else if (response?.writableFinished === false) socket.setTimeout(this.#times.stalledMs)
+    else socket.destroy()
   }
 
   /**

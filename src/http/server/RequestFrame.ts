@@ -27,6 +27,7 @@ import {
   TracesRequests
 } from "../messages/CurrentRequest.ts"
 import { HTML_TYPE, JSON_TYPE, negotiate } from "../messages/MediaTypes.ts"
+import { AnswerBudget, AnswerLimits } from "./AnswerBudget.ts"
 import { compressed } from "./Compression.ts"
 import { bytesOf, type ConnectionBytes } from "./ConnectionBytes.ts"
 import { corsOptions } from "./Cors.ts"
@@ -228,6 +229,7 @@ const factsOf = (request: HttpServerRequest.HttpServerRequest, path: string): Re
 export const makeRequestFrame = Effect.fnUntraced(function* (missingPage: MissingPage) {
   const settings = yield* ApiSettings
   const bodies = yield* Bodies
+  const answers = new AnswerBudget(yield* AnswerLimits)
   const isTraced = yield* TracesRequests
   const allowOrigins: (app: App<unknown>) => App<unknown> =
     settings.corsOrigins.length === 0 ? (app) => app : cors(settings.corsOrigins)
@@ -269,6 +271,10 @@ export const makeRequestFrame = Effect.fnUntraced(function* (missingPage: Missin
         ? errorResponse(hostMissing)
         : withinMethods(app, request.method, path)
       const answer = answered(allowOrigins(asked), request.method, path, missingPage).pipe(
+        Effect.flatMap((response) => {
+          const held = answers.held(request, response, facts.tenantId)
+          return held instanceof ApiError ? errorResponse(held) : Effect.succeed(held)
+        }),
         Effect.map((response) => {
           status = response.status
           return completed(response, facts, hasEndlessRest(incoming))

@@ -7,6 +7,11 @@ export interface ServerTimes {
   /** Between two looks for connections that are over their time. */
   readonly lookMs: number
   /**
+   * After which a connection is cut whose client takes nothing of what waits for it. Longer than the
+   * time between two keep-alive comments of a stream.
+   */
+  readonly stalledMs: number
+  /**
    * That idle connections stay open when the server goes down: what a client's pool has sent on one
    * of them meanwhile is answered, and the answer says that the connection ends.
    */
@@ -18,6 +23,7 @@ export interface ServerTimes {
 export const SERVER_TIMES: ServerTimes = {
   headMs: 15_000,
   lookMs: 5_000,
+  stalledMs: 60_000,
   idleGraceMs: 500,
   shutdownMs: 10_000
 }

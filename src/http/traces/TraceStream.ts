@@ -10,7 +10,7 @@ import { defined } from "../../domain/Defined.ts"
 import { isClientId } from "../../domain/Identifiers.ts"
 import type { RequestOf } from "../contract/Requests.ts"
 import { notFound, refusable } from "../messages/ApiError.ts"
-import { cutWhenStalled, resumePoint } from "../messages/EventStream.ts"
+import { resumePoint, whenStalled } from "../messages/EventStream.ts"
 import { SSE_TYPE } from "../messages/MediaTypes.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
@@ -31,7 +31,7 @@ export const makeTraceStreamHandlers = Effect.gen(function* () {
       const { id: executionId } = params
       if (!isClientId(executionId)) return yield* notFound("execution")
       yield* readableView(projection, tenantId)
-      const onStalled = yield* cutWhenStalled(request)
+      const onStalled = whenStalled(request)
       const from = { after, onStalled, ...defined({ session }) }
       const subscription = { tenantId, keyId, executionId, ...from }
       const bytes = yield* feed.subscribe(subscription)

@@ -25,8 +25,8 @@ import { layerExportAnswers } from "../../../src/http/exports/ExportAnswers.ts"
 import { layerExportMaker } from "../../../src/http/exports/ExportMaker.ts"
 import { layerExportSlots } from "../../../src/http/exports/ExportSlots.ts"
 import { layerExportJobs } from "../../../src/http/exports/jobs/ExportJobs.ts"
-import { StalledAfter } from "../../../src/http/messages/Transfer.ts"
 import { layerServer } from "../../../src/http/Server.ts"
+import { CurrentServerTimes, SERVER_TIMES } from "../../../src/http/server/ServerTimes.ts"
 import { LogUnavailable } from "../../../src/ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { PdfBusy, PdfUnavailable } from "../../../src/ports/PdfRenderer.ts"
@@ -250,7 +250,7 @@ export const startExports = async (
   await Effect.runPromise(Scope.addFinalizer(scope, cleared))
   const layer = layerServer.pipe(
     Layer.provide(Layer.mergeAll(doubles, answers)),
-    Layer.provide(Layer.succeed(StalledAfter, stalledMs)),
+    Layer.provide(Layer.succeed(CurrentServerTimes, { ...SERVER_TIMES, stalledMs })),
     Layer.provide(Logger.layer([loggerTo(logs)])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "Error")),
     Layer.provide(Layer.succeed(Clock.Clock, world.clock))

@@ -7,7 +7,7 @@ import * as fs from "node:fs"
 import { join } from "node:path"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { openFailure, prepareFolder, StoreFolderUnusable } from "./ChdbFolder.ts"
-import { loadChdb, StoreEngineMissing } from "./ChdbLibrary.ts"
+import { endOnFatalSignals, loadChdb, StoreEngineMissing } from "./ChdbLibrary.ts"
 import { bindLiterals } from "./LiteralParameters.ts"
 import { closeStandardInput, StandardInputOpen } from "./NullInput.ts"
 import { isRead } from "./StatementGuard.ts"
@@ -308,6 +308,7 @@ const open = async (path: string) => {
     const connect = () => createChdbConnection({ path: folder })
     const reads = new Connections(Array.from({ length: READ_CONNECTIONS }, connect), BULK_READS)
     const writes = new Connections(Array.from({ length: WRITE_CONNECTIONS }, connect), 1)
+    endOnFatalSignals()
     return { folder, reads, writes }
   } catch (cause) {
     throw openFailure(folder, cause)

@@ -58,3 +58,27 @@ export const loadChdb = async (): Promise<typeof import("chdb/connection")> => {
   checkNativePart(process)
   return import("chdb/connection")
 }
+
+/** Signals of a process that can't go on. */
+const FATAL_SIGNALS = [
+  "SIGABRT",
+  "SIGBUS",
+  "SIGFPE",
+  "SIGILL",
+  "SIGSEGV",
+  "SIGSYS",
+  "SIGTRAP"
+] as const
+
+/**
+ * Lets fatal signals end the process at once, as by default. The first connection sets handlers for
+ * them that wait up to five minutes for a report, while the process keeps its port and its folder.
+ */
+export const endOnFatalSignals = (): void => {
+  const listener = () => {}
+  for (const signal of FATAL_SIGNALS) {
+    // The default comes back when the last listener goes.
+    process.on(signal, listener)
+    process.off(signal, listener)
+  }
+}

@@ -2,7 +2,7 @@
  * Opening the embedded engine: what it must not read, and what it says where it can't start. Each
  * case is a process of its own.
  */
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import * as fs from "node:fs"
 import { join } from "node:path"
@@ -20,6 +20,31 @@ import { endless, killed, RUNNING } from "../support/Endless.ts"
 import { type Said, startStore, temporaryFolder } from "../support/StoreProcesses.ts"
 
 const inserting = fileURLToPath(new URL("../support/InsertingProcess.ts", import.meta.url))
+
+const engineModule = fileURLToPath(
+  new URL("../../../../src/adapters/clickhouse/client/ChdbEngine.ts", import.meta.url)
+)
+
+/** A process that opens the engine, asks it and runs the line; ended by force after a while. */
+const runOpened = (folder: string, line: string) =>
+  spawnSync(
+    process.execPath,
+    [
+      "--input-type=module",
+      "-e",
+      `
+    import { Effect } from ${JSON.stringify(import.meta.resolve("effect"))}
+    import { ChdbEngine } from ${JSON.stringify(engineModule)}
+    const asked = Effect.gen(function* () {
+      const engine = yield* ChdbEngine.open(${JSON.stringify(folder)})
+      yield* Effect.promise(() => engine.run({ sql: "SELECT 1" }))
+      ${line}
+    })
+    await Effect.runPromise(Effect.scoped(asked))
+  `
+    ],
+    { timeout: 30_000, killSignal: "SIGKILL", encoding: "utf8" }
+  )
 
 const GARBAGE = '0\x0177\x01{"garbage":1}\n77\t1\tGARBAGE\n'.repeat(1_000)
 
@@ -76,6 +101,19 @@ describe("opening the embedded engine", () => {
         const said = yield* Effect.promise(() => runWithInput(folder, input))
         const migrations = fs.readdirSync(migrationsFolder).length
         assert.deepStrictEqual(said, { counts: [[1, 1, migrations]], null: true })
+      })
+    )
+  }
+
+  for (const [line, ending] of [
+    ["process.abort()", "SIGABRT"],
+    ['process.kill(process.pid, "SIGSEGV"); yield* Effect.never', "SIGSEGV"],
+    ["", null]
+  ] as const) {
+    it.live(`ends at once by ${ending ?? "itself"}`, () =>
+      Effect.gen(function* () {
+        const { signal, status, stderr } = runOpened(yield* temporaryFolder, line)
+        assert.deepStrictEqual([signal, status], [ending, ending === null ? 0 : null], stderr)
       })
     )
   }
