@@ -78,7 +78,7 @@ export const checkSigned = Effect.fnUntraced(function* (
     const named = [...largest].slice(0, NAMED_MAX).map(([tree, { root_hash, tree_size }]) => {
       return `${tree} of ${tree_size} records with the root ${root_hash}, and ${sizeOf(state, tree)} are left`
     })
-    const lost = `the log ends before ${largest.size} checkpoints that were signed: ${named.join("; ")}`
+    const lost = `checkpoints that were signed are beyond the end of the log: ${named.join("; ")}`
     yield* giveUp(partition, acceptsLoss, lost)
     yield* writeState(restoring, [...largest.values()].map(givenUpRecord))
     for (const [tree, one] of largest) state.givenUp.set(tree, one)
