@@ -31,6 +31,7 @@ import { CurrentPrincipal } from "../server/Authorization.ts"
 import { CSV_COLUMNS } from "./Csv.ts"
 import { CSV_CONTENT_TYPE, eventText, ocsfText } from "./EventText.ts"
 import { type ListFormat, type ListRequest, listTable, listTypes } from "./QueryContract.ts"
+import { inReadTurn } from "./ReadTurns.ts"
 import { selectedJson } from "./SelectedFields.ts"
 
 /** The filter with the exclusive bounds of paging by sequence, for what has no pages. */
@@ -171,14 +172,17 @@ export const makeListEvents = Effect.gen(function* () {
       ...defined({ afterSequence, beforeSequence })
     }
     const isKeyset = afterSequence !== undefined || beforeSequence !== undefined
-    const [found, keyset] = yield* Effect.all(
-      [
-        store.page(query, deduplicate),
-        isKeyset ? store.keysetPages(query, deduplicate) : Effect.succeed(undefined)
-      ],
-      { concurrency: 2 }
-    )
-    const shown = yield* shownPage(asked, found, isKeyset)
+    const reads = Effect.gen(function* () {
+      const [found, keyset] = yield* Effect.all(
+        [
+          store.page(query, deduplicate),
+          isKeyset ? store.keysetPages(query, deduplicate) : Effect.succeed(undefined)
+        ],
+        { concurrency: 2 }
+      )
+      return { found, keyset, shown: yield* shownPage(asked, found, isKeyset) }
+    })
+    const { found, keyset, shown } = yield* inReadTurn(tenantId, reads)
     const link = linksOf(request, publicUrl, asked, found, shown, keyset)
     return pageResponse(asked, shown, found.total, link)
   })
