@@ -4,6 +4,7 @@
  */
 import { Effect, Layer } from "effect"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { tenantTurns } from "../../src/http/messages/TenantSlots.ts"
 import { AnswerLimits } from "../../src/http/server/AnswerBudget.ts"
 import { CurrentServerTimes, SERVER_TIMES } from "../../src/http/server/ServerTimes.ts"
 import { eventuallyAsync } from "../support/Eventually.ts"
@@ -144,4 +145,34 @@ describe("a client that does not read", () => {
     const broken = api.logs.find(({ message }) => message === "an answer was broken off")
     assert.include(broken?.annotations, { tenantId: "acme", reason: "the client stopped reading" })
   })
+})
+
+it("lets no tenant's reads take the place of another's", async () => {
+  const running = new Map<string, number>()
+  const most = new Map<string, number>()
+  const inTurn = tenantTurns(2)
+  const read = (tenantId: string) =>
+    inTurn(
+      tenantId,
+      Effect.gen(function* () {
+        const now = (running.get(tenantId) ?? 0) + 1
+        running.set(tenantId, now)
+        most.set(tenantId, Math.max(now, most.get(tenantId) ?? 0))
+        yield* Effect.sleep(5)
+        running.set(tenantId, (running.get(tenantId) ?? 0) - 1)
+        return tenantId
+      })
+    )
+  const order: Array<string> = []
+  const noted = (tenantId: string) => Effect.map(read(tenantId), (id) => order.push(id))
+  const all = [...Array.from({ length: 20 }, () => "acme"), "globex"]
+  await Effect.runPromise(Effect.forEach(all, noted, { concurrency: "unbounded", discard: true }))
+  assert.deepStrictEqual(
+    [...most],
+    [
+      ["acme", 2],
+      ["globex", 1]
+    ]
+  )
+  assert.isBelow(order.indexOf("globex"), 6)
 })

@@ -51,6 +51,29 @@ describe("a 201", () => {
   })
 })
 
+describe("a list of long entries", () => {
+  it("has pages that hold so many bytes, and what follows in the next ones", async () => {
+    const json = { filters: { "metadata.k": "\\*".repeat(16_200) } }
+    const own = await TestApi.start()
+    const ids: Array<string> = []
+    for (let n = 0; n < 300; n++) {
+      const made = await own.call(LINKS, { key: READ_KEY, json })
+      assert.strictEqual(made.status, 201, made.text)
+      ids.unshift(made.body.id)
+    }
+    const found: Array<string> = []
+    for (let path: string | undefined = LINKS; path !== undefined; ) {
+      const { bytes, body, headers } = await own.call(path, read)
+      assert.isBelow(bytes.length, 9 * 1_048_576)
+      assert.strictEqual(body.total, ids.length)
+      for (const { id } of body.links) found.push(id)
+      path = /<([^>]*)>; rel="next"/.exec(String(headers.link))?.[1]
+    }
+    assert.deepStrictEqual(found, ids)
+    await own.stop()
+  })
+})
+
 interface List {
   readonly path: string
   readonly member: string

@@ -120,7 +120,7 @@ export const layerAdminHandlers = HttpApiBuilder.group(
         "listTenants",
         Effect.fnUntraced(function* ({ query, request }) {
           const all = yield* keys.tenants
-          return resourcePage(request, publicUrl, query, "tenants", all, (tenant) => tenant)
+          return yield* resourcePage(request, publicUrl, query, "tenants", all, (tenant) => tenant)
         })
       )
       .handle(
@@ -154,7 +154,7 @@ export const layerAdminHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ params: { tenant }, query, request }) {
           const known = newestFirst(yield* keysOf(tenant))
           const page = yield* query
-          return resourcePage(request, publicUrl, page, "keys", known, shownKey)
+          return yield* resourcePage(request, publicUrl, page, "keys", known, shownKey)
         })
       )
       .handle("getKey", ({ params: { key, tenant } }) => Effect.map(keyIn(tenant, key), shownKey))

@@ -12,7 +12,13 @@ import { errorsOf } from "../contract/ContractErrors.ts"
 import { pageFields } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
-import { PAGE_SIZE_MAX, pageLinkHeader, pageParameters, readPage } from "../messages/Pages.ts"
+import {
+  FEWER_BY_BYTES,
+  PAGE_SIZE_MAX,
+  pageLinkHeader,
+  pageParameters,
+  readPage
+} from "../messages/Pages.ts"
 import { choiceParameter, type ValuesOf } from "../messages/QueryParameters.ts"
 import { AdminAuthorization } from "../server/Authorization.ts"
 
@@ -118,7 +124,7 @@ const Replay = Schema.Struct({
 }).annotate({ identifier: "QuarantineReplay" })
 
 const listParameters = {
-  ...pageParameters("Commands", PAGE_SIZE_MAX),
+  ...pageParameters("Commands", PAGE_SIZE_MAX, FEWER_BY_BYTES),
   state: choiceParameter([...quarantineStates, "all"], {
     default: "open",
     description: "Which commands are listed."

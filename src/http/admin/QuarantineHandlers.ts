@@ -73,7 +73,7 @@ export const layerQuarantineHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ query: { page, state }, request }) {
           const { commands, left } = yield* quarantine.list(ADMIN_KEY_ID)
           const asked = commands.filter((one) => state === "all" || stateOf(one) === state)
-          return resourcePage(request, publicUrl, page, "commands", asked, shown, { left })
+          return yield* resourcePage(request, publicUrl, page, "commands", asked, shown, { left })
         })
       )
       .handle(

@@ -82,7 +82,7 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ query, request }) {
           const { tenantId } = yield* CurrentPrincipal
           const all = yield* links.list(tenantId)
-          return resourcePage(request, publicUrl, query, "links", all, shown)
+          return yield* resourcePage(request, publicUrl, query, "links", all, shown)
         })
       )
       .handle(

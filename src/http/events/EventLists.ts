@@ -9,7 +9,6 @@ import { linkOf } from "../../domain/chain/ChainLink.ts"
 import { defined } from "../../domain/Defined.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { inSlices } from "../../domain/InSlices.ts"
-import type { Sliced } from "../../domain/Slices.ts"
 import {
   type EventPage,
   type EventPageQuery,
@@ -24,6 +23,7 @@ import { invalid } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE, PARQUET_TYPE } from "../messages/MediaTypes.ts"
 import { cursorLinks, listOf, type Page, pageLinks, partOfPage } from "../messages/Pages.ts"
+import { fittingOf } from "../messages/PageTexts.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { tenantSlots } from "../messages/TenantSlots.ts"
 import { transfer } from "../messages/Transfer.ts"
@@ -31,6 +31,7 @@ import { CurrentPrincipal } from "../server/Authorization.ts"
 import { CSV_COLUMNS } from "./Csv.ts"
 import { CSV_CONTENT_TYPE, eventText, ocsfText } from "./EventText.ts"
 import { type ListFormat, type ListRequest, listTable, listTypes } from "./QueryContract.ts"
+import { inReadTurn } from "./ReadTurns.ts"
 import { selectedJson } from "./SelectedFields.ts"
 
 /** The filter with the exclusive bounds of paging by sequence, for what has no pages. */
@@ -49,26 +50,6 @@ const boundedFilter = ({ afterSequence, beforeSequence, filter }: ListRequest): 
 
 const sequenceOf = (body: string | undefined): number | undefined =>
   body === undefined ? undefined : linkOf(Buffer.from(body))?.sequenceNumber
-
-/** Bytes of the events of one page, as they are shown; one event always, and then as many as fit. */
-export const EVENT_PAGE_BYTES_MAX = 8 * 1_048_576
-
-/** As many of the events as fit into a page, as they are shown; one in a step. */
-function* fittingOf(
-  bodies: ReadonlyArray<string>,
-  shownAs: (body: string) => string
-): Sliced<ReadonlyArray<string>> {
-  const texts: Array<string> = []
-  let bytes = 0
-  for (const body of bodies) {
-    const text = shownAs(body)
-    bytes += Buffer.byteLength(text)
-    if (bytes > EVENT_PAGE_BYTES_MAX && texts.length > 0) break
-    texts.push(text)
-    yield
-  }
-  return texts
-}
 
 /** What is shown of a page, which is less than what was found if that does not fit. */
 interface ShownPage extends Page {
@@ -191,14 +172,17 @@ export const makeListEvents = Effect.gen(function* () {
       ...defined({ afterSequence, beforeSequence })
     }
     const isKeyset = afterSequence !== undefined || beforeSequence !== undefined
-    const [found, keyset] = yield* Effect.all(
-      [
-        store.page(query, deduplicate),
-        isKeyset ? store.keysetPages(query, deduplicate) : Effect.succeed(undefined)
-      ],
-      { concurrency: 2 }
-    )
-    const shown = yield* shownPage(asked, found, isKeyset)
+    const reads = Effect.gen(function* () {
+      const [found, keyset] = yield* Effect.all(
+        [
+          store.page(query, deduplicate),
+          isKeyset ? store.keysetPages(query, deduplicate) : Effect.succeed(undefined)
+        ],
+        { concurrency: 2 }
+      )
+      return { found, keyset, shown: yield* shownPage(asked, found, isKeyset) }
+    })
+    const { found, keyset, shown } = yield* inReadTurn(tenantId, reads)
     const link = linksOf(request, publicUrl, asked, found, shown, keyset)
     return pageResponse(asked, shown, found.total, link)
   })

@@ -26,8 +26,8 @@ import { queryOf } from "../contract/Requests.ts"
 import { invalid } from "../messages/ApiError.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE, PARQUET_TYPE } from "../messages/MediaTypes.ts"
 import {
+  FEWER_BY_BYTES,
   PAGE_SIZE_DEFAULT,
-  PAGE_SIZE_MAX,
   type Page,
   pageLinkHeader,
   pageParameters,
@@ -74,15 +74,7 @@ const listParameters = {
       "Form of the answer; wins over `Accept`, which is asked otherwise. `ocsf`: every match as a line of "
       + `JSON in the form of OCSF ${OCSF_VERSION}, without \`fields\`.`
   }),
-  ...pageParameters("Events", PAGE_SIZE_DEFAULT),
-  page_size: integerParameter({
-    minimum: 1,
-    maximum: PAGE_SIZE_MAX,
-    default: PAGE_SIZE_DEFAULT,
-    description:
-      "Events per page; fewer if they are more than 8 MiB as they are shown. Then `page` and "
-      + "`page_size` of the answer say which page it is instead, and `Link` where the rest is."
-  }),
+  ...pageParameters("Events", PAGE_SIZE_DEFAULT, FEWER_BY_BYTES),
   page: integerParameter({
     minimum: 1,
     default: 1,

@@ -13,6 +13,7 @@ import { notFound } from "../messages/ApiError.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { makeListEvents } from "./EventLists.ts"
+import { inReadTurn } from "./ReadTurns.ts"
 
 /** By two fields, a group has both keys beside the first. */
 const shownGroup = ({ count, keys, numbers }: StatsGroup) => ({
@@ -38,7 +39,10 @@ export const layerQueryHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ query }) {
           const { tenantId } = yield* CurrentPrincipal
           const { deduplicate } = yield* readableView(projection, tenantId)
-          const stats = yield* store.stats({ tenantId, ...query }, deduplicate)
+          const stats = yield* inReadTurn(
+            tenantId,
+            store.stats({ tenantId, ...query }, deduplicate)
+          )
           const { buckets, groups, missing, numbers, other, total } = stats
           return json({
             groups: groups.map(shownGroup),
@@ -55,7 +59,7 @@ export const layerQueryHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ query }) {
           const { tenantId } = yield* CurrentPrincipal
           const { deduplicate } = yield* readableView(projection, tenantId)
-          return yield* store.facets({ tenantId, ...query }, deduplicate)
+          return yield* inReadTurn(tenantId, store.facets({ tenantId, ...query }, deduplicate))
         })
       )
       .handle(

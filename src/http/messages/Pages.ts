@@ -21,8 +21,13 @@ export interface Page {
   readonly pageSize: number
 }
 
+/** Said of pages that are bounded by bytes, after `Entries per page`. */
+export const FEWER_BY_BYTES =
+  "; fewer if they are more than 8 MiB as they are shown. Then `page` and "
+  + "`page_size` of the answer say which page it is instead, and `Link` where the rest is."
+
 /** The parameters of a list by page. */
-export const pageParameters = (entries: string, pageSize: number) => ({
+export const pageParameters = (entries: string, pageSize: number, bounded = ".") => ({
   page: integerParameter({
     minimum: 1,
     default: 1,
@@ -32,7 +37,7 @@ export const pageParameters = (entries: string, pageSize: number) => ({
     minimum: 1,
     maximum: PAGE_SIZE_MAX,
     default: pageSize,
-    description: `${entries} per page.`
+    description: `${entries} per page${bounded}`
   })
 })
 

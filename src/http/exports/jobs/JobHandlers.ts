@@ -76,7 +76,7 @@ export const layerExportJobsHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ query, request }) {
           const { tenantId } = yield* CurrentPrincipal
           const all = yield* jobs.list(tenantId)
-          return resourcePage(request, publicUrl, query, "exports", all, shown)
+          return yield* resourcePage(request, publicUrl, query, "exports", all, shown)
         })
       )
       .handle(
