@@ -370,6 +370,14 @@ const factColumns: typeof eventColumns = [
   ["ended_at", "ended_at + 1", found("traces", [FACT, "content_mismatch"])],
   ["payload_hash", "'other'", found("traces", [FACT, "content_mismatch"])],
   [
+    "mac",
+    "repeat('0', 16)",
+    harmless(
+      "No answer is made of it. A sequencer goes on with the execution only by facts that have the"
+        + " right one."
+    )
+  ],
+  [
     "summary",
     "tuple(0, 1, 1, 0.5, 'other', '', '', '')",
     found("traces", [FACT, "content_mismatch"])
