@@ -5,6 +5,7 @@
 import { Context, Effect, Layer, Stream } from "effect"
 import type { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
 import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
+import { treeNameOf } from "../domain/chain/Chains.ts"
 import { inSlices } from "../domain/InSlices.ts"
 import type { Sliced } from "../domain/Slices.ts"
 import type { TraceFact } from "../domain/traces/TraceFact.ts"
@@ -14,14 +15,18 @@ import { type FactRange, TraceStore } from "../ports/TraceStore.ts"
 import { chainedFacts } from "./ChainProofs.ts"
 import { CheckedLinks, type LinkedRecord } from "./CheckedLinks.ts"
 import { factIn } from "./FactSource.ts"
+import { beginningOf, prunedPoints } from "./PrunedPoints.ts"
 
 type Failure = LogUnavailable | StoreUnavailable
 
 export class CheckedFacts extends Context.Service<
   CheckedFacts,
   {
-    /** Every fact of a range, ascending. Fails with the first one that does not hold. */
-    of(range: FactRange): Stream.Stream<ReadonlyArray<TraceFact>, Failure>
+    /**
+     * Every fact up to a sequence that was not removed with the beginning of the chain, ascending.
+     * Fails with the first one that does not hold.
+     */
+    upTo(tenantId: string, last: number): Stream.Stream<ReadonlyArray<TraceFact>, Failure>
   }
 >()("alk/CheckedFacts") {}
 
@@ -33,10 +38,16 @@ const linkOf = ({ chain_sequence, hash, prev_hash }: TraceFact): LinkedRecord =>
 
 const make = Effect.gen(function* () {
   const store = yield* TraceStore
+  const points = yield* prunedPoints
   const context = yield* Effect.context<ChainEnds | EventLog | ProjectionProgress | TraceStore>()
 
-  const read = Effect.fnUntraced(function* (range: FactRange) {
-    const { tenantId } = range
+  const read = Effect.fnUntraced(function* (tenantId: string, last: number) {
+    const range: FactRange = {
+      tenantId,
+      first: beginningOf(yield* points.of(treeNameOf(tenantId, "traces"))),
+      last
+    }
+    if (range.first > last) return Stream.empty
     const links = new CheckedLinks("trace fact", range, yield* chainedFacts(tenantId))
     /** The facts up to the first that is another one; one in a step. */
     function* factsOf(bodies: ReadonlyArray<string>): Sliced<ReadonlyArray<TraceFact>> {
@@ -59,11 +70,12 @@ const make = Effect.gen(function* () {
   })
 
   return CheckedFacts.of({
-    of: (range) => Stream.unwrap(read(range)).pipe(Stream.provideContext(context))
+    upTo: (tenantId, last) =>
+      Stream.unwrap(read(tenantId, last)).pipe(Stream.provideContext(context))
   })
 })
 
-/** Uses `SignedCheckpoints` where they are provided. */
+/** Uses `PrunedPoints` and `SignedCheckpoints` where they are provided. */
 export const layerCheckedFacts: Layer.Layer<
   CheckedFacts,
   never,

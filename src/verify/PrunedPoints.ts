@@ -24,6 +24,10 @@ export type PointFound = ProvenPoint | ForgedPoint
 
 export const isForgedPoint = (found: PointFound): found is ForgedPoint => "problem" in found
 
+/** The first sequence of what is left of a chain. */
+export const beginningOf = (found: PointFound | undefined): number =>
+  found === undefined || isForgedPoint(found) ? 1 : found.end.size + 1
+
 export class PrunedPoints extends Context.Service<
   PrunedPoints,
   {

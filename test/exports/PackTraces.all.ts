@@ -122,6 +122,12 @@ describe("a pack of a period is none", () => {
     })
   }
 
+  it("unless the execution's start was removed with the beginning of the chain", async () => {
+    const filter = { to: PERIOD_OF_RUN_2.to }
+    const made = world.stream({ filter, facts: from2, removedFacts: 1 })
+    assert.isTrue(Exit.isSuccess(await Effect.runPromiseExit(Stream.runDrain(made))))
+  })
+
   it("whose facts have changed since", async () => {
     const other = facts.map((fact) =>
       fact.executionId === "run-1" ? { ...fact, body: fact.body.replace("2019", "2020") } : fact

@@ -266,13 +266,10 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
 const heldExecutions = (parts: Parts, traceScope: Required<TraceScope>) =>
   Effect.suspend(() => {
     const { checkedFacts, contents, scope } = parts
-    const { tenantId, verification } = scope
-    const first = (verification.traces?.pruned?.up_to_sequence ?? 0) + 1
-    const { last } = traceScope
-    const isHeld = !scope.eventsOnly && verification.traces?.status !== "broken" && first <= last
-    return isHeld
-      ? contents.executions.hold(checkedFacts, { tenantId, first, last }, traceScope)
-      : Effect.void
+    const isBroken = scope.verification.traces?.status === "broken"
+    return scope.eventsOnly || isBroken || traceScope.last === 0
+      ? Effect.void
+      : contents.executions.hold(checkedFacts, traceScope)
   })
 
 /** The links from the first to the last fact of the pack. */

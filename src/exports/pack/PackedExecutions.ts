@@ -6,11 +6,13 @@
 import { Effect, Stream } from "effect"
 import { parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
 import { StoreUnavailable } from "../../ports/EventStore.ts"
-import type { FactRange } from "../../ports/TraceStore.ts"
 import type { CheckedFacts } from "../../verify/CheckedFacts.ts"
 import type { TraceScope } from "./TraceExport.ts"
 
-/** When an execution ran, by the facts that count; a number of 0: none was seen. */
+/**
+ * When an execution ran, by the facts that count; a number of 0: none was seen. One whose start was
+ * removed with the beginning of the chain is no execution any more.
+ */
 interface Ran {
   startNumber: number
   started: string
@@ -26,8 +28,10 @@ const take = (ran: Ran, fact: TraceFact): void => {
   }
 }
 
-const overlaps = ({ endNumber, ended, started }: Ran, { from, to }: TraceScope): boolean =>
-  started <= to && (endNumber === 0 || ended >= from)
+const overlaps = (
+  { endNumber, ended, started, startNumber }: Ran,
+  { from, to }: TraceScope
+): boolean => startNumber > 0 && started <= to && (endNumber === 0 || ended >= from)
 
 const notWhole = (executionId: string) =>
   Effect.fail(
@@ -47,8 +51,9 @@ export class PackedExecutions {
     if (id !== undefined) this.#packed.set(id, (this.#packed.get(id) ?? 0) + 1)
   }
 
-  /** Fails unless the pack has all facts of the range that belong into it. */
-  hold(checked: CheckedFacts["Service"], range: FactRange, scope: TraceScope) {
+  /** Fails unless the pack has all facts that belong into it. */
+  hold(checked: CheckedFacts["Service"], scope: Required<TraceScope>) {
+    const { last, tenantId } = scope
     const left = this.#packed
     const others = new Map<string, Ran>()
     const found = (fact: TraceFact): void => {
@@ -62,7 +67,7 @@ export class PackedExecutions {
       }
     }
     return Effect.gen(function* () {
-      yield* Stream.runForEach(checked.of(range), (facts) =>
+      yield* Stream.runForEach(checked.upTo(tenantId, last), (facts) =>
         Effect.sync(() => facts.forEach(found))
       )
       for (const [id, count] of left) if (count !== 0) return yield* notWhole(id)

@@ -15,10 +15,9 @@ import {
 } from "../../../src/domain/chain/Checkpoint.ts"
 import { endorse, handOver } from "../../../src/domain/chain/KeyLine.ts"
 import { Frontier, leafHash, nodeHash } from "../../../src/domain/chain/MerkleTree.ts"
+import type { PrunedPoint } from "../../../src/domain/chain/PrunedPoint.ts"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
-
 import { type EventFilter, emptyFilter } from "../../../src/domain/events/EventFilter.ts"
-
 import { parseFact } from "../../../src/domain/traces/TraceFact.ts"
 import { foldFacts } from "../../../src/domain/traces/TraceView.ts"
 import { EvidenceSeal } from "../../../src/exports/EvidenceSeal.ts"
@@ -29,12 +28,11 @@ import { EventStore } from "../../../src/ports/EventStore.ts"
 import { TraceStore } from "../../../src/ports/TraceStore.ts"
 import { layerCheckedEvents } from "../../../src/verify/CheckedEvents.ts"
 import { layerCheckedFacts } from "../../../src/verify/CheckedFacts.ts"
+import { PrunedPoints } from "../../../src/verify/PrunedPoints.ts"
 import type { VerifyReport } from "../../../src/verify/Verifier.ts"
 import type { Placed } from "../../adapters/clickhouse/support/StoredFacts.ts"
-
 import { matches } from "../../support/Matches.ts"
 import { LogWorld, layerLog } from "../../verify/support/LogWorld.ts"
-
 import type { TestChain } from "./Chains.ts"
 
 export const SERVICE = "alk"
@@ -64,6 +62,8 @@ export interface PackWishes {
   readonly checkpoints?: ReadonlyArray<number>
   readonly signer?: Signer
   readonly rotation?: Rotation
+  /** Facts that were removed with the beginning of their chain. */
+  readonly removedFacts?: number
 }
 
 /** A change of keys: the one before endorsed the signer of the pack and handed the trees over. */
@@ -280,6 +280,18 @@ export class PackWorld {
     })
   }
 
+  points({ removedFacts = 0 }: PackWishes) {
+    const size = removedFacts
+    const frontier = treeOf(
+      this.facts.map(({ hash }) => hash),
+      size
+    )
+    const end = { size, headHash: this.facts[size - 1]?.hash ?? "", frontier }
+    return Layer.succeed(PrunedPoints, {
+      of: () => Effect.succeed(size === 0 ? undefined : { point: {} as PrunedPoint, end })
+    })
+  }
+
   seal({ checkpoints = [], rotation, signer: by = signer, traceCheckpoints = [] }: PackWishes) {
     const { chain, facts } = this
     const signerAt = (handedOver: number | undefined, size: number) =>
@@ -365,7 +377,9 @@ export class PackWorld {
     return Layer.mergeAll(
       this.store,
       layerCheckedEvents.pipe(Layer.provide([this.store, layerLog(log)])),
-      layerCheckedFacts.pipe(Layer.provide([this.factStore, layerLog(factLog)])),
+      layerCheckedFacts.pipe(
+        Layer.provide([this.factStore, layerLog(factLog), this.points(wishes)])
+      ),
       this.seal(wishes),
       layerArchive,
       Layer.succeed(TraceExport, {
