@@ -27,7 +27,7 @@ export interface Selection {
   readonly verification: VerifyReport
   /** Of the reads, see EventStore. */
   readonly deduplicate: boolean
-  /** Nobody recomputes what is made of them. */
+  /** What is made of them can't be recomputed by its reader. */
   readonly isRetold?: boolean
 }
 

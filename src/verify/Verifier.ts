@@ -29,6 +29,7 @@ import { checkedProof } from "./EventInclusion.ts"
 import { eventSource } from "./EventSource.ts"
 import { factSource } from "./FactSource.ts"
 import {
+  beginningOf,
   isForgedPoint,
   type PointFound,
   type ProvenPoint,
@@ -147,9 +148,6 @@ interface Run {
   /** The beginning that was removed, if it was. */
   readonly pruned: ProvenPoint | undefined
 }
-
-/** The first sequence of what is left of a chain. */
-const beginningOf = (pruned: ProvenPoint | undefined): number => (pruned?.end.size ?? 0) + 1
 
 const startsChain = ({ pruned, range }: Pick<Run, "pruned" | "range">): boolean =>
   range.first === beginningOf(pruned)
@@ -552,6 +550,9 @@ const verifyPeriod = Effect.fnUntraced(function* (
   const isOfAll = request.from === undefined && request.to === undefined
   if (isOfAll || report.status !== "valid") return report
   if (span === undefined) return nothingOf(report)
+  const { first_sequence_number: first, last_sequence_number: last } = report
+  const isAllOfIt = span.first === first && (request.to === undefined || span.last === last)
+  if (isAllOfIt) return report
   const { timeLimitMs = Infinity, to, toSequence } = request
   const part = yield* verifyFrom(
     {

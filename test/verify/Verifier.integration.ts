@@ -339,6 +339,8 @@ describe("the verifier", () => {
         [part.valid, part.first_sequence_number, part.last_sequence_number, part.events_checked],
         [true, 5, 9, 5]
       )
+      const all = yield* verify({ tenantId: TENANT, from: timeOf(1), to: timeOf(21) })
+      assert.deepStrictEqual([all.events_checked, all.events_in_bounds], [21, 21])
       const rest = yield* verify({ tenantId: TENANT, from: timeOf(5) })
       assert.deepStrictEqual([rest.first_sequence_number, rest.last_sequence_number], [5, 21])
       bodies.splice(20, 1, new Chain(TENANT).extend(21).bodies[20]!)

@@ -21,8 +21,11 @@ export const cutJson = (value: unknown): { readonly text: string; readonly long:
 
 export const Json = ({ label, value }: { readonly label: string; readonly value: object }) => {
   const isWhole = useSignal(false)
-  const whole = useMemo(() => JSON.stringify(value, null, 2), [value])
   const cut = useMemo(() => cutJson(value), [value])
+  const whole = useMemo(
+    () => (cut.long === 0 ? cut.text : JSON.stringify(value, null, 2)),
+    [cut, value]
+  )
   return (
     <>
       <Scrolls label={label}>

@@ -34,12 +34,12 @@ const fieldOffers = (word: string): ReadonlyArray<Offer> =>
 const whereAlone = (where: string): string =>
   viewFilter({ where, from: undefined, to: undefined }, Date.now())
 
-const isReadable = (where: string): boolean => {
+/** How a text is read, in words; nothing of one that can't be. */
+const readingOf = (text: string): string | undefined => {
   try {
-    parseWhere(where, new Date().toISOString())
-    return true
+    return text.trim() === "" ? undefined : explainWhere(parseWhere(text, new Date().toISOString()))
   } catch {
-    return false
+    return undefined
   }
 }
 
@@ -62,8 +62,8 @@ const valueOffers = async (
   const text = begun.replace(/^"/, "")
   const own = text === "" ? [] : [`${field}:${whereValue(text)}*`]
   // An alternative to the rest is not narrowed by it.
-  const narrowing = hasAlternatives(rest) || !isReadable(rest) ? [] : [rest]
-  const filter = filterOf([...narrowing, ...own].join(" ").trim())
+  const narrowing = hasAlternatives(rest) || readingOf(rest) === undefined ? [] : [rest]
+  const filter = filterOf([...narrowing, ...own].join(" "))
   const path = pathWith("/v1/events/facets", filter, `fields=${field}&limit=${OFFERS_MAX}`)
   const { facets } = await call<EventFacets>(path, { signal })
   return facets
@@ -176,15 +176,6 @@ const Offers = ({
     ))}
   </div>
 )
-
-/** How a text is read, in words; nothing of one that can't be. */
-const readingOf = (text: string): string | undefined => {
-  try {
-    return text.trim() === "" ? undefined : explainWhere(parseWhere(text, new Date().toISOString()))
-  } catch {
-    return undefined
-  }
-}
 
 export const QueryBox = ({
   apply,
