@@ -221,19 +221,14 @@ export class EventStore extends Context.Service<
   {
     /** Create or upgrade the schema: numbered SQL files, each applied once, in order. */
     readonly migrate: StoreResult<void>
-    /**
-     * Bring the rows of earlier versions into the form of this one. Takes as long as they are many,
-     * while everything else goes on; what a kill has broken off, the next call ends.
-     */
-    readonly upgrade: StoreResult<void>
     /** Succeeds when a query would be answered. */
     readonly ping: StoreResult<void>
 
     /**
-     * Insert in one block, or where rows have to keep their bytes, in several in their order. Fails if
-     * fewer rows were stored than given. At most 50,000 rows.
+     * Insert in one block; fails if fewer rows were stored than given. At most 50,000 rows. Gives those
+     * that are not stored because their bytes have another form than alk writes.
      */
-    insertEvents(rows: ReadonlyArray<EventRow>): StoreResult<void>
+    insertEvents(rows: ReadonlyArray<EventRow>): StoreResult<ReadonlyArray<EventRow>>
     insertReceipts(rows: ReadonlyArray<ReceiptRow>): StoreResult<void>
     insertConflicts(rows: ReadonlyArray<ConflictRow>): StoreResult<void>
     /** True if an offset at or above `fromOffset` is in the partition more than once. */

@@ -116,14 +116,18 @@ export const startRoles = Effect.fnUntraced(function* (
   const workers: Workers = {}
   // Once everything is started: before that the folder is small.
   const watched = folder === undefined ? Effect.void : watchSpace(folder.path)
+  const openStores = usesStore(config) ? store.stores : Effect.void
   if (!usesLog(config)) {
+    yield* openStores
     yield* watched
     const url = yield* workerUrl(config, workers)
     const first = { firstKey: undefined, signInCode: undefined }
     const stopServing = Effect.void
     return { ...endpoints, url, otlpGrpc: undefined, ...first, stopServing } satisfies Started
   }
+  // The log first: topics of another installation are refused before any table is touched.
   const wholeLog = yield* logOf(config, brokers, secret)
+  yield* openStores
   const log = share === undefined ? wholeLog : withShare(wholeLog, share)
   const withLog = <A, E, R>(role: Effect.Effect<A, E, R>) =>
     role.pipe(Effect.provideService(EventLog, log), Effect.provideService(FactMac, mac))

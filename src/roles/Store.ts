@@ -16,7 +16,7 @@ import type { RecordMac } from "../domain/records/RecordMac.ts"
 import { EventStore } from "../ports/EventStore.ts"
 import { FactMac } from "../ports/FactMac.ts"
 import { contentOf } from "./TlsContent.ts"
-import { embedsStore, has, needsStore, usesStore } from "./Topology.ts"
+import { embedsStore, has, needsStore } from "./Topology.ts"
 
 const connectionOf = Effect.fnUntraced(function* (
   config: Config,
@@ -108,7 +108,6 @@ export const openStore = Effect.fnUntraced(function* (
       : undefined
   const scope = yield* Effect.scope
   const stores = yield* Effect.cached(storesOf(config, engine, mac).pipe(Scope.provide(scope)))
-  if (usesStore(config)) yield* stores
   return { engine, server, stores }
 })
 

@@ -59,7 +59,7 @@ const prepare = async ({ store, url }: Started): Promise<void> => {
   const intruder = createClient({ url: store })
   await intruder.command({
     query:
-      "ALTER TABLE alk.events UPDATE body = replaceOne(json, 'success', 'failure')"
+      "ALTER TABLE alk.events UPDATE outcome = 'failure'"
       + ` WHERE tenant_id = 'tampered' AND sequence_number = ${AT}`,
     clickhouse_settings: { mutations_sync: "1" }
   })

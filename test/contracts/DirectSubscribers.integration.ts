@@ -140,14 +140,13 @@ const storeOfNothing = Layer.mergeAll(
   }),
   Layer.mock(EventStore, {
     page: () => Effect.succeed({ bodies: [], total: 0 }),
-    insertEvents: () => Effect.void,
+    insertEvents: () => Effect.succeed([]),
     insertReceipts: () => Effect.void,
     insertConflicts: () => Effect.void,
     hasDuplicates: () => Effect.succeed(false),
     lastEvents: () => Effect.succeed([]),
     eraseDetails: () => Effect.void,
     eraseAgain: () => Effect.void,
-    upgrade: Effect.void,
     purgeErased: Effect.succeed(0)
   })
 )

@@ -448,7 +448,7 @@ describe("a row that was changed in the database", () => {
     const intruder = createClient({ url: running.store })
     await intruder.command({
       query:
-        "ALTER TABLE alk.events UPDATE body = replaceOne(json, 'success', 'failure')"
+        "ALTER TABLE alk.events UPDATE outcome = 'failure'"
         + " WHERE tenant_id = 'tampered' AND sequence_number = 8",
       clickhouse_settings: { mutations_sync: "1" }
     })
@@ -485,9 +485,10 @@ describe("a forged row with the id of a genuine event", () => {
     // An edited copy in the place of an earlier event, and one below the first.
     const copy = (sequence: number) => ({
       query:
-        "INSERT INTO alk.events (kafka_partition, kafka_offset, sequence_number, body)"
-        + ` SELECT kafka_partition, kafka_offset, ${sequence}, replaceOne(json, 'success', 'failure')`
-        + ` FROM alk.events WHERE tenant_id = 'tampered' AND sequence_number = ${place}`
+        "INSERT INTO alk.events SELECT *"
+        + ` REPLACE (${sequence} AS sequence_number, 'failure' AS outcome)`
+        + ` FROM (SELECT * FROM alk.events WHERE tenant_id = 'tampered'`
+        + ` AND sequence_number = ${place})`
     })
     await intruder.command(copy(0))
     assert.deepStrictEqual((await api.call("/v1/events/tampered-104")).body, shown)

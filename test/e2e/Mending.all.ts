@@ -20,9 +20,7 @@ const events = Array.from({ length: 12 }, (_, n) => ({
 const changeRow = async ({ store }: Started): Promise<void> => {
   const intruder = createClient({ url: store })
   await intruder.command({
-    query:
-      "ALTER TABLE alk.events UPDATE body = replaceOne(json, 'success', 'failure')"
-      + ` WHERE sequence_number = ${AT}`,
+    query: "ALTER TABLE alk.events UPDATE outcome = 'failure'" + ` WHERE sequence_number = ${AT}`,
     clickhouse_settings: { mutations_sync: "1" }
   })
   await intruder.close()

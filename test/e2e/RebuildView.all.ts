@@ -175,13 +175,10 @@ describe("alk rebuild-view", () => {
     const of = (sequence: number) => `tenant_id = 'acme' AND sequence_number = ${sequence}`
     // A copy of an event under another number, at an offset that the topic has given to another one.
     await change(
-      "INSERT INTO alk.events (kafka_partition, kafka_offset, body) SELECT kafka_partition, kafka_offset,"
-        + ` replaceOne(json, '"sequence_number":${REMOVED}', '"sequence_number":9000')`
-        + ` FROM alk.events WHERE ${of(REMOVED)}`
+      "INSERT INTO alk.events SELECT * REPLACE (9000 AS sequence_number)"
+        + ` FROM (SELECT * FROM alk.events WHERE ${of(REMOVED)})`
     )
-    await change(
-      `ALTER TABLE alk.events UPDATE body = replaceOne(json, 'success', 'failure') WHERE ${of(CHANGED)}`
-    )
+    await change(`ALTER TABLE alk.events UPDATE outcome = 'failure' WHERE ${of(CHANGED)}`)
     await change(
       "ALTER TABLE alk.events UPDATE erased_at = now64(6), actor_email = '', resource_name = '',"
         + ` details_salt = toFixedString('', 16) WHERE ${of(CLAIMED)}`
@@ -190,8 +187,8 @@ describe("alk rebuild-view", () => {
     await change("ALTER TABLE alk.facts DELETE WHERE tenant_id = 'acme' AND type = 'span.started'")
     // Of two rows of one key the version decides which stays.
     await change(
-      "INSERT INTO alk.events (kafka_partition, kafka_offset, body, outcome, version)"
-        + ` SELECT kafka_partition, kafka_offset, json, 'failure', 7 FROM alk.events WHERE ${of(COPIED)}`
+      "INSERT INTO alk.events SELECT * REPLACE ('failure' AS outcome, 7 AS version)"
+        + ` FROM alk.events WHERE ${of(COPIED)}`
     )
     await change("ALTER TABLE alk.span_ids DELETE WHERE tenant_id = 'acme'")
     await change(

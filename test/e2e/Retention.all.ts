@@ -221,7 +221,7 @@ describe("retention", () => {
   it("keeps what does not verify, and an alert fires", async () => {
     const swap = (from: string, to: string) =>
       change(
-        `ALTER TABLE alk.events UPDATE body = replaceOne(json, '"${from}"', '"${to}"')`
+        `ALTER TABLE alk.events UPDATE resource_id = replaceOne(resource_id, '${from}', '${to}')`
           + " WHERE tenant_id = 'whole' AND sequence_number = 3"
       )
     await swap("doc-2", "doc-9")
@@ -265,7 +265,7 @@ describe("retention", () => {
     await change(
       `ALTER TABLE alk.events DELETE WHERE tenant_id = 'acme' AND sequence_number = ${size + 1}`,
       `ALTER TABLE alk.events DELETE WHERE tenant_id = 'whole' AND sequence_number <= ${OLD}`,
-      `ALTER TABLE alk.events UPDATE body = replaceOne(json, 'success', 'failure')`
+      `ALTER TABLE alk.events UPDATE outcome = 'failure'`
         + ` WHERE tenant_id = 'held' AND sequence_number = ${OLD + 2}`
     )
     assert.deepStrictEqual((await reasons("acme"))[0], [size + 1, "sequence_gap"])
@@ -273,10 +273,9 @@ describe("retention", () => {
     assert.deepStrictEqual((await reasons("whole"))[0], [1, "sequence_gap"])
     assert.strictEqual((await verify("held"))["status"], "broken")
     await change(
-      "INSERT INTO alk.events (kafka_partition, kafka_offset, body)"
-        + " SELECT kafka_partition, 0, replaceRegexpOne(json, '\"sequence_number\":[0-9]+',"
-        + " '\"sequence_number\":5') FROM alk.events"
-        + ` WHERE tenant_id = 'acme' AND sequence_number = ${size + 3}`
+      "INSERT INTO alk.events SELECT * REPLACE (0 AS kafka_offset, 5 AS sequence_number)"
+        + " FROM (SELECT * FROM alk.events"
+        + ` WHERE tenant_id = 'acme' AND sequence_number = ${size + 3})`
     )
     const returned = (await reasons("acme")).filter(([sequence]) => sequence === 5)
     assert.deepStrictEqual(returned, [[5, "duplicate_sequence"]])

@@ -12,15 +12,27 @@ interface Tampering {
   readonly expected: ReadonlyArray<readonly [number, VerifyReport["breaks"][number]["reason"]]>
 }
 
-const replaceIn = (table: string, from: string, to: string, where: string): string =>
-  `ALTER TABLE ${table} UPDATE body = replaceOne(json, '${from}', '${to}') WHERE ${where}`
+const change = (table: string, column: string, value: string, sequence: number): string =>
+  `ALTER TABLE ${table} UPDATE ${column} = ${value} WHERE sequence_number = ${sequence}`
+
+/** A text in a column of the row. */
+const texts: ReadonlyArray<readonly [text: string, column: string]> = [
+  ["document.read", "action"],
+  ["user-1", "actor_id"],
+  ["doc-4", "resource_id"],
+  ["Dökument 4", "resource_name"],
+  ["success", "outcome"],
+  ["nöte 4", "metadata"],
+  ["human", "actor_type"],
+  ["u4@", "actor_email"]
+]
 
 const tamperings: ReadonlyArray<Tampering> = [
-  ...["document.read", "user-1", "doc-4", "Dökument 4", "success", "nöte 4", "human", "u4@"].map(
-    (text): Tampering => ({
+  ...texts.map(
+    ([text, column]): Tampering => ({
       name: `a changed ${text}`,
       statements: (table) => [
-        replaceIn(table, text, `${text.slice(0, -1)}X`, "sequence_number = 5")
+        change(table, column, `replaceOne(${column}, '${text}', '${text.slice(0, -1)}X')`, 5)
       ],
       expected: [[5, "content_mismatch"]]
     })
@@ -44,17 +56,12 @@ const tamperings: ReadonlyArray<Tampering> = [
   },
   {
     name: "created_at changed",
-    statements: (table) => [
-      `ALTER TABLE ${table} UPDATE body = replaceRegexpOne(json, '"created_at":"20', '"created_at":"19')
-       WHERE sequence_number = 3`
-    ],
+    statements: (table) => [change(table, "created_at", "created_at - 1", 3)],
     expected: [[3, "hash_mismatch"]]
   },
   {
     name: "a member added that no hash covers",
-    statements: (table) => [
-      replaceIn(table, '"outcome":', '"note":"x","outcome":', "sequence_number = 6")
-    ],
+    statements: (table) => [change(table, "actor_type", `'human","note":"x'`, 6)],
     expected: [[6, "content_mismatch"]]
   }
 ]
@@ -90,12 +97,10 @@ describe("a view that was changed or dropped as a whole", () => {
     withView((database) =>
       Effect.gen(function* () {
         yield* write("acme", 20)
-        const records = yield* sequence(20)
+        yield* sequence(20)
         yield* project("acme", 20)
-        const forged = bodiesOf(records).at(-1)!.replace("success", "failure")
         yield* tamper(
-          `ALTER TABLE ${database}.events UPDATE body = '${forged.replaceAll("'", "\\'")}'
-           WHERE sequence_number = 20`
+          `ALTER TABLE ${database}.events UPDATE outcome = 'failure' WHERE sequence_number = 20`
         )
         yield* write("acme", 5)
         const all = yield* sequence(25)

@@ -96,11 +96,15 @@ const loseLast = Effect.fnUntraced(function* (name: string, topic: TopicKind, be
   yield* deleteBelow(name, topic, below)
 })
 
-const insertEvent = (name: string, offset: number | string, body: string) =>
+const insertEvent = (offset: number, body: string) =>
+  EventStore.use((store) => store.insertEvents([{ partition: 0, offset, body: Buffer.from(body) }]))
+
+/** A row that is no event of any chain. */
+const insertForged = (name: string, offset: number | string) =>
   tamper(
-    `INSERT INTO ${name}.events (kafka_partition, kafka_offset, body)
-     VALUES (0, ${offset}, '${body.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}')`
+    `INSERT INTO ${name}.events (kafka_partition, kafka_offset, id) VALUES (0, ${offset}, 'forged')`
   )
+const FORGED = /^{"id":"forged",/
 
 describe("a view of events that the topic denies", () => {
   for (const offset of ["1000000", "18446744073709551615"]) {
@@ -108,11 +112,12 @@ describe("a view of events that the topic denies", () => {
       withView((name) =>
         Effect.gen(function* () {
           const bodies = yield* shortened(name)
-          yield* insertEvent(name, offset, '{"forged":true}')
+          yield* insertForged(name, offset)
           const counter = Metric.withAttributes(rowsSetAside, { table: "events" })
           const before = yield* Metric.value(counter)
           const [row, ...others] = yield* assertStable(name, bodies)
-          assert.deepStrictEqual([row?.reason, row?.body], ["beyond_end", '{"forged":true}'])
+          assert.strictEqual(row?.reason, "beyond_end")
+          assert.match(row!.body, FORGED)
           assert.strictEqual(others.length, 0)
           assert.strictEqual((yield* Metric.value(counter)).count, before.count + 1)
           yield* goesOn(name, bodies)
@@ -126,7 +131,7 @@ describe("a view of events that the topic denies", () => {
       Effect.gen(function* () {
         const bodies = yield* shortened(name)
         yield* tamper(
-          `ALTER TABLE ${name}.events UPDATE body = replaceOne(json, 'success', 'failure')
+          `ALTER TABLE ${name}.events UPDATE outcome = 'failure'
            WHERE sequence_number > 37`
         )
         const changed = (yield* listed).bodies.slice(37)
@@ -191,7 +196,7 @@ describe("a view of events that the topic denies", () => {
       Effect.gen(function* () {
         const bodies = yield* shortened(name)
         // Of rows with one number and hash the last one stays when parts are merged.
-        for (const index of [4, 5, 33]) yield* insertEvent(name, 2_000 + index, bodies[index]!)
+        for (const index of [4, 5, 33]) yield* insertEvent(2_000 + index, bodies[index]!)
         yield* tamper(`OPTIMIZE TABLE ${name}.events FINAL`)
         const aside = yield* assertStable(name, bodies)
         assert.deepStrictEqual(
@@ -208,7 +213,7 @@ describe("a view of events that the topic denies", () => {
       Effect.gen(function* () {
         const bodies = yield* shortened(name)
         const forged = rewritten(bodies, ALL - 1, ALL).bodies.at(-1)!
-        yield* insertEvent(name, ALL - 1, forged)
+        yield* insertEvent(ALL - 1, forged)
         assert.strictEqual((yield* listed).total, ALL + 1)
         const aside = yield* assertStable(name, bodies)
         assert.deepStrictEqual(
@@ -292,9 +297,9 @@ describe("setting aside", () => {
       withView((name) =>
         Effect.gen(function* () {
           const bodies = yield* shortened(name)
-          yield* insertEvent(name, 2_000, bodies[4]!)
+          yield* insertEvent(2_000, bodies[4]!)
           yield* tamper(`OPTIMIZE TABLE ${name}.events FINAL`)
-          yield* insertEvent(name, 3_000, '{"forged":true}')
+          yield* insertForged(name, 3_000)
           const { isBroken, topics } = brokenOff(name, form)
           yield* projecting.pipe(
             Effect.andThen(eventually("the store's connection is broken off", isBroken)),
@@ -303,12 +308,11 @@ describe("setting aside", () => {
           )
           const aside = yield* assertStable(name, bodies)
           assert.deepStrictEqual(
-            aside.map(({ body, offset }) => [offset, body]),
-            [
-              [2_000, bodies[4]],
-              [3_000, '{"forged":true}']
-            ]
+            aside.map(({ offset }) => offset),
+            [2_000, 3_000]
           )
+          assert.strictEqual(aside[0]!.body, bodies[4])
+          assert.match(aside[1]!.body, FORGED)
           yield* goesOn(name, bodies)
         })
       )
@@ -319,7 +323,7 @@ describe("setting aside", () => {
     withView((name) =>
       Effect.gen(function* () {
         yield* shortened(name)
-        yield* insertEvent(name, 1_000, "{}")
+        yield* insertForged(name, 1_000)
         const before = (yield* readAll("progress")).length
         yield* project()
         const said = (yield* readAll("progress"))
@@ -341,7 +345,7 @@ describe("what was set aside", () => {
       Effect.gen(function* () {
         const bodies = yield* shortened(name)
         yield* tamper(
-          `ALTER TABLE ${name}.events UPDATE body = replaceOne(json, 'success', 'failure')
+          `ALTER TABLE ${name}.events UPDATE outcome = 'failure'
            WHERE sequence_number = ${ALL}`
         )
         yield* project()
@@ -368,7 +372,7 @@ describe("what was set aside", () => {
         const target = JSON.parse(bodies[10]!) as AuditEvent
         yield* sequence(ALL - GONE + 1, erasureOf(target))
         const after = (yield* project()).bodies
-        yield* insertEvent(name, 9_000, bodies[10]!)
+        yield* insertEvent(9_000, bodies[10]!)
         yield* assertStable(name, after)
         const rows = yield* setAsideIn(name)
         assert.strictEqual(rows.length, 1)

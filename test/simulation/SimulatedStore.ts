@@ -131,11 +131,10 @@ export class SimulatedStore {
       return { ...row, tenantId: event.tenant_id, sequenceNumber: event.sequence_number }
     }
     return Layer.mock(EventStore, {
-      upgrade: Effect.void,
       purgeErased: Effect.succeed(0),
       ping: Effect.void,
       eraseAgain: () => this.#call(life, "eraseAgain", () => undefined),
-      insertEvents: this.#inserting(life, this.events, toStored),
+      insertEvents: (rows) => Effect.as(this.#inserting(life, this.events, toStored)(rows), []),
       insertReceipts: this.#inserting(life, this.receipts),
       insertConflicts: this.#inserting(life, this.conflicts),
       hasDuplicates: (partition, from) =>

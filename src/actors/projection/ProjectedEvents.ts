@@ -75,13 +75,29 @@ const takeEvent = (
   into.conflicts.push(conflictRow(partition, record, reason, link?.sequenceNumber))
 }
 
+/** The row of a record that links, in another form than alk writes. */
+const otherForm = ({ body, offset, partition }: EventRow): ConflictRow => {
+  const link = linkOf(body)
+  return {
+    partition,
+    offset,
+    tenantId: link?.tenantId ?? "",
+    sequenceNumber: link?.sequenceNumber ?? 0,
+    reason: "not_canonical",
+    body
+  }
+}
+
 const insertEvents = Effect.fnUntraced(function* ({ conflicts, events }: Rows) {
   const store = yield* EventStore
+  const others: Array<ConflictRow> = []
+  const insert = (rows: ReadonlyArray<EventRow>) =>
+    Effect.map(store.insertEvents(rows), (left) => void others.push(...left.map(otherForm)))
   for (const { erase, rows } of events) {
     if (erase !== undefined) yield* store.eraseDetails(erase.tenantId, erase.erasures)
-    yield* measured(rows.length, insertAll(rows, store.insertEvents))
+    yield* measured(rows.length, insertAll(rows, insert))
   }
-  yield* storeConflicts("events", conflicts, store.insertConflicts)
+  yield* storeConflicts("events", [...conflicts, ...others], store.insertConflicts)
 })
 
 export const projectedEvents: ProjectedTopic = {

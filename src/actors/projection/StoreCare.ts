@@ -1,14 +1,12 @@
 /**
- * What the store needs from time to time, by the process that projects the first partition: rows of
- * earlier versions are rewritten once, details of erased events leave the disk.
+ * What the store needs from time to time, by the process that projects the first partition: details of
+ * erased events leave the disk.
  */
 import { Effect, Schedule } from "effect"
 import { EventStore } from "../../ports/EventStore.ts"
 
 /** Between two purges: details are off the disk some minutes after an erasure. */
 const PURGE_INTERVAL = "2 minutes"
-/** Until something that failed is tried again. */
-const RETRY_INTERVAL = "30 seconds"
 
 const purge = EventStore.use((store) => store.purgeErased).pipe(
   Effect.tap((events) =>
@@ -24,15 +22,5 @@ const purge = EventStore.use((store) => store.purgeErased).pipe(
   Effect.ignore
 )
 
-const upgrade = EventStore.use((store) => store.upgrade).pipe(
-  Effect.tapError((error) =>
-    Effect.logError("the stored events could not be rewritten", { error: String(error.cause) })
-  ),
-  Effect.retry(Schedule.spaced(RETRY_INTERVAL))
-)
-
 /** Takes care of the store for as long as its scope is open. */
-export const careForStore = Effect.all(
-  [upgrade, Effect.repeat(purge, Schedule.spaced(PURGE_INTERVAL))],
-  { concurrency: "unbounded", discard: true }
-)
+export const careForStore = Effect.repeat(purge, Schedule.spaced(PURGE_INTERVAL))

@@ -21,7 +21,6 @@ import {
 import { makeStats } from "./events/EventStatistics.ts"
 import { fastSplit } from "./events/fast/FastSplit.ts"
 import { makeRows } from "./events/StoredRows.ts"
-import { makeUpgrade } from "./events/StoreUpgrade.ts"
 import { migrate } from "./Migrations.ts"
 import { makeConflicts, makeCopies, makeExtent, makeInsertConflicts } from "./topics/ChainTable.ts"
 import { hasRepeats, insertRows, mergeRows } from "./topics/TopicTable.ts"
@@ -74,7 +73,6 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
         store.changeBy("migrate", () => migrate(connection.client, connection.place)),
         (version) => componentRuns("clickhouse", version)
       ),
-      upgrade: makeUpgrade(store),
       ping: makePing(store),
       insertEvents: makeInsertEvents(store, isFast ? fastSplit() : undefined),
       insertReceipts: (rows) =>

@@ -123,6 +123,12 @@ const refuseOthers = (
           + " start the newer version of it"
       )
     }
+    if (version === 1 && migration.name !== name) {
+      throw new MigrationRefused(
+        "the store was made by a version of alk before the first release, which this one does not read:"
+          + " start with a new database (ALK_CLICKHOUSE_DATABASE), which is built from the topics"
+      )
+    }
     if (migration.name !== name || migration.checksum !== checksum) {
       throw new MigrationRefused(
         `schemas/clickhouse/${migration.name} is not the file that was applied to the store`

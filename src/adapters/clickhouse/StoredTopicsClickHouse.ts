@@ -15,7 +15,7 @@ import {
 import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
 import type { Statement } from "./client/Parameters.ts"
 import { StoreClient } from "./client/StoreClient.ts"
-import { disagreement as ofEvents } from "./events/EventColumns.ts"
+import { eventColumns, disagreement as ofEvents } from "./events/EventColumns.ts"
 import { eraseCopies as eraseEventCopies } from "./events/EventErasure.ts"
 import { confirmedRows, deniedRows, topicRows } from "./topics/SetAside.ts"
 import { MARKED, markedFactOf } from "./traces/MarkedFacts.ts"
@@ -101,6 +101,7 @@ const eventRows = (store: StoreClient): TopicRows => {
         detail: "id",
         chained: sequence,
         text: "json",
+        columns: eventColumns,
         disagreement: ofEvents
       },
       { table: store.conflicts, source: "conflicts", sequence, detail: "reason", text: "body" }

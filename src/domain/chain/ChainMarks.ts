@@ -12,6 +12,7 @@ export const marks = {
   detailsHash: bytesOf('","details_hash":"'),
   contentHash: bytesOf('","content_hash":"'),
   hash: bytesOf('","hash":"'),
+  erased: bytesOf('","erased_at":"'),
   end: bytesOf('"}')
 } as const
 

@@ -69,5 +69,7 @@ export const keepingRecent = (
 ): EventStore["Service"] => ({
   ...store,
   insertEvents: (rows) =>
-    Effect.tap(store.insertEvents(rows), () => Effect.sync(() => recent.keep(rows)))
+    Effect.tap(store.insertEvents(rows), (others) =>
+      Effect.sync(() => recent.keep(rows.filter((row) => !others.includes(row))))
+    )
 })

@@ -128,13 +128,16 @@ const layerLog = (world: World) => {
 const layerStore = (world: World) =>
   Layer.mergeAll(
     Layer.mock(EventStore, {
-      upgrade: Effect.void,
       purgeErased: Effect.succeed(0),
       eraseAgain: () => Effect.void,
       hasDuplicates: () => Effect.succeed(false),
       lastEvents: () => Effect.succeed([]),
       insertConflicts: () => Effect.void,
-      insertEvents: (rows) => Effect.sync(() => void world.inserts.push(rows))
+      insertEvents: (rows) =>
+        Effect.sync(() => {
+          world.inserts.push(rows)
+          return []
+        })
     }),
     Layer.mock(TraceStore, { hasDuplicates: () => Effect.succeed(false) }),
     Layer.mock(CheckpointStore, {}),

@@ -96,8 +96,7 @@ layer(connection, { excludeTestServices: true })("migrations", (it) => {
             "schema_migrations",
             "set_aside",
             "span_ids",
-            "subtrees",
-            "upgrades"
+            "subtrees"
           ]
         ]
       ]
@@ -144,9 +143,9 @@ layer(connection, { excludeTestServices: true })("migrations", (it) => {
     Effect.gen(function* () {
       const folder = yield* copies
       yield* run("changed", folder)
-      fs.appendFileSync(join(folder, "0002_receipts.sql"), "-- a comment\n")
+      fs.appendFileSync(join(folder, "0001_tables.sql"), "-- a comment\n")
       const message = yield* refusal("changed", folder)
-      assert.include(message, "0002_receipts.sql is not the file that was applied")
+      assert.include(message, "0001_tables.sql is not the file that was applied")
     })
   )
 

@@ -41,12 +41,12 @@ export const temporariesOf = (members: ReadonlyArray<string>): ReadonlyArray<Nam
 export const aliases = (expressions: ReadonlyArray<NamedExpression>): string =>
   expressions.map(([name, expression]) => `${expression} AS ${name}`).join(", ")
 
-/** `WITH …` list and expression for the names of the columns that differ from the text. */
+/** `WITH …`, if there is any, and the expression for the names of the columns that differ. */
 export const disagreementOf = (
   temporaries: ReadonlyArray<NamedExpression>,
   columns: ReadonlyArray<NamedExpression>
 ) => ({
-  with: aliases(temporaries),
+  with: `WITH ${aliases(temporaries)}`,
   names: `arrayFilter(name -> name != '', [${columns
     .map(([name, expression]) => `if(${name} = (${expression}), '', '${name}')`)
     .join(", ")}])`

@@ -59,10 +59,14 @@ export class UInt32Column extends Column {
   }
 }
 
-/** 64-bit numbers, as far as a double holds them exactly: UInt64, Int64, DateTime64. */
+/** 64-bit numbers: UInt64, Int64, DateTime64. A number is one that a double holds exactly. */
 export class Int64Column extends Column {
-  add(value: number): void {
+  add(value: number | bigint): void {
     this.reserve(8)
+    if (typeof value === "bigint") {
+      this.at = this.buffer.writeBigInt64LE(value, this.at)
+      return
+    }
     const high = Math.floor(value / UINT32)
     this.buffer.writeUInt32LE(value - high * UINT32, this.at)
     this.at = this.buffer.writeInt32LE(high, this.at + 4)

@@ -52,6 +52,12 @@ export class RowBinary {
     return high * UINT32 + low
   }
 
+  /** As a number where a double holds it exactly, else as a bigint. */
+  exactInt64(): number | bigint {
+    const value = this.int64()
+    return Number.isSafeInteger(value) ? value : this.#bytes.readBigInt64LE(this.#at - 8)
+  }
+
   float64(): number {
     const value = this.#bytes.readDoubleLE(this.#at)
     this.#at += 8

@@ -182,7 +182,6 @@ export class StoreClient {
   readonly setAside: string
   readonly subtrees: string
   readonly checkpoints: string
-  readonly upgrades: string
   readonly #client: ClickHouseClient
   readonly #isEmbedded: boolean
   readonly #isReplicated: boolean
@@ -198,7 +197,6 @@ export class StoreClient {
     this.setAside = table("set_aside")
     this.subtrees = table("subtrees")
     this.checkpoints = table("checkpoints")
-    this.upgrades = table("upgrades")
     this.#client = client
     this.#isEmbedded = embedded
     this.#isReplicated = place.cluster !== undefined

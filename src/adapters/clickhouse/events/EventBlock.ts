@@ -49,6 +49,7 @@ export class EventBlock {
   readonly #detailsHash = new HexColumn("details_hash", 32)
   readonly #contentHash = new HexColumn("content_hash", 32)
   readonly #prevHash = new HexColumn("prev_hash", 32)
+  readonly #erasedAt = new Int64Column("erased_at", "DateTime64(6, 'UTC')")
   readonly #cut = new Cut()
   #scratch = Buffer.allocUnsafe(SCRATCH_BYTES)
 
@@ -74,11 +75,12 @@ export class EventBlock {
     this.#salt,
     this.#detailsHash,
     this.#contentHash,
-    this.#prevHash
+    this.#prevHash,
+    this.#erasedAt
   ]
 
   /** What the module writes, in this order. */
-  readonly #cutColumns = this.columns.slice(2)
+  readonly #cutColumns = this.columns.slice(2, -1)
 
   /** Adds a row; false, and nothing is added, if its bytes are no function of the columns. */
   add({ body, offset, partition }: EventRow): boolean {
@@ -105,6 +107,7 @@ export class EventBlock {
     this.#detailsHash.add(body, cut.detailsHash)
     this.#contentHash.add(body, cut.contentHash)
     this.#prevHash.add(body, cut.prevHash)
+    this.#erasedAt.add(cut.erasedAt)
     this.#addSearch(body)
     return true
   }
@@ -125,6 +128,7 @@ export class EventBlock {
     for (const { offset, partition } of rows) {
       this.#partition.add(partition)
       this.#offset.add(offset)
+      this.#erasedAt.add(0)
     }
     for (const [index, column] of this.#cutColumns.entries()) {
       column.append(fast.memory, fast.startOf(index), fast.endOf(index))

@@ -1,8 +1,7 @@
 /**
  * Takes the details out of stored events, in place, so no list ever shows an event twice or not at
- * all meanwhile. An event that its columns hold is marked as erased, which hides its details from
- * every answer at once; they leave the disk when they are purged. One that keeps its bytes gets
- * others: what an erased event looks like is the domain's to say.
+ * all meanwhile. An event is marked as erased, which hides its details from every answer at once; they
+ * leave the disk when they are purged.
  */
 import { Effect } from "effect"
 import { linkOf } from "../../../domain/chain/ChainLink.ts"
@@ -11,34 +10,22 @@ import { eraseEvent } from "../../../domain/events/HashChain.ts"
 import { parseEvent } from "../../../domain/events/StoredEvent.ts"
 import type { EventErasure, EventStore } from "../../../ports/EventStore.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
-import { digestOf, eraseSetAside, isErased, unerasedKeys } from "../topics/SetAside.ts"
-import { IS_ERASED, NO_SALT } from "./EventText.ts"
+import { eraseSetAside, unerasedKeys } from "../topics/SetAside.ts"
+import { IS_ERASED, NO_SALT, timeOf } from "./EventText.ts"
 import { SEARCH_LEFT } from "./SearchText.ts"
-import { fromBytes, REWRITABLE } from "./StoreUpgrade.ts"
 
-/** Events and bytes of one mutation at most: what is left of them is in the statement. */
-const MUTATION_EVENTS_MAX = 64
-const MUTATION_BYTES_MAX = 65_536
+/** Events of one update at most: when they are erased is in the statement. */
+const UPDATE_EVENTS_MAX = 64
 /** Erasure events that are read at a time. */
 const RECORDS_MAX = 1_000
 
-/** Of the bytes that a row keeps. */
-const DIGEST = digestOf("body")
-
 /** Rows that are marked and still have their details. */
 const UNPURGED =
-  `${IS_ERASED} AND body = '' AND (actor_email != '' OR resource_name != '' OR metadata != ''`
+  `${IS_ERASED} AND (actor_email != '' OR resource_name != '' OR metadata != ''`
   + ` OR search != ${SEARCH_LEFT})`
-const IS_MARKABLE = `body = '' AND NOT (${IS_ERASED})`
+const IS_MARKABLE = `NOT (${IS_ERASED})`
 
 type Store = EventStore["Service"]
-
-interface Replacement {
-  readonly sequenceNumber: number
-  /** SHA-256 of the bytes as they are: forged rows may share everything else. */
-  readonly digest: string
-  readonly body: string
-}
 
 /** Undefined if the bytes are not those of an event: another program wrote them. */
 const erased = (body: string, erasedAt: string): string | undefined => {
@@ -58,67 +45,20 @@ type ErasedAt = ReadonlyMap<number, string>
 const erasedAtOf = (erasures: ReadonlyArray<EventErasure>): ErasedAt =>
   new Map(erasures.toReversed().map((erasure) => [erasure.sequenceNumber, erasure.erasedAt]))
 
-/**
- * The lightweight update by which events get the times of their erasures; `more` is assigned too,
- * each with a comma after it.
- */
-const markWhere = (
-  store: StoreClient,
-  tenantId: string,
-  erasedAt: ErasedAt,
-  condition: string,
-  more = ""
-) =>
+/** A lightweight update. */
+const mark = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =>
   store.change("eraseDetails", (bind) => {
     const sequences = bind.integers([...erasedAt.keys()])
     const times = [...erasedAt.values()].map((time) => bind.time(time)).join(", ")
     return (
-      `UPDATE ${store.events} SET ${more}`
+      `UPDATE ${store.events} SET`
       + ` erased_at = transform(sequence_number, [${sequences}], [${times}], erased_at)`
       + ` WHERE ${bind.tenant(tenantId)} AND sequence_number IN (${sequences})`
-      + ` AND ${condition}`
+      + ` AND ${IS_MARKABLE}`
     )
   })
 
-/** Marks the rows whose columns are the event. */
-const mark = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =>
-  markWhere(store, tenantId, erasedAt, IS_MARKABLE)
-
-/**
- * Makes rows that keep their bytes into such as are marked, where their columns give the bytes back:
- * a rewriting that is under way (StoreUpgrade.ts) would hold up a change of their bytes.
- */
-const convert = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) => {
-  const { erased_at: _erasedAt, metadata, ...others } = fromBytes
-  const changes = Object.entries({ ...others, body: "''" }).map(
-    ([name, value]) => `${name} = ${value},`
-  )
-  const condition = `${REWRITABLE} AND metadata = ${metadata} AND NOT (${isErased("body")})`
-  return markWhere(store, tenantId, erasedAt, condition, changes.join(" "))
-}
-
-/** What the rows at these sequences have to become that keep their bytes and are not that yet. */
-const replacements = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =>
-  store
-    .read(
-      "eraseDetails",
-      (bind) =>
-        `SELECT sequence_number, ${DIGEST}, body FROM ${store.events}`
-        + ` WHERE ${bind.tenant(tenantId)}`
-        + ` AND sequence_number IN (${bind.integers([...erasedAt.keys()])}) AND body != ''`,
-      (row) => ({ sequenceNumber: row.uint64(), digest: row.string(), body: row.string() })
-    )
-    .pipe(
-      Effect.map((rows) =>
-        rows.flatMap(({ body, digest, sequenceNumber }): ReadonlyArray<Replacement> => {
-          if (body.includes('"erased_at":') && !body.includes('"details_salt":')) return []
-          const replaced = erased(body, erasedAt.get(sequenceNumber)!)
-          return replaced === undefined ? [] : [{ sequenceNumber, digest, body: replaced }]
-        })
-      )
-    )
-
-/** True if some rows at these sequences have their details in their columns. */
+/** True if some rows at these sequences are not erased. */
 const areMarkable = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =>
   store.readOne(
     "eraseDetails",
@@ -128,42 +68,6 @@ const areMarkable = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =
       + ` AND ${IS_MARKABLE}`,
     (row) => row.uint8() === 1
   )
-
-const replace = (store: StoreClient, tenantId: string, rows: ReadonlyArray<Replacement>) =>
-  store.change("eraseDetails", (bind) => {
-    const sequences = bind.integers([...new Set(rows.map((row) => row.sequenceNumber))])
-    const digests = bind.strings(rows.map(({ digest }) => digest))
-    const bodies = bind.strings(rows.map(({ body }) => body))
-    // The columns that are made of details are what they are for an event that never had any.
-    return (
-      `ALTER TABLE ${store.events} UPDATE`
-      + ` body = transform(${DIGEST}, [${digests}], [${bodies}], body),`
-      + " metadata = '',"
-      + ` search = ${SEARCH_LEFT}`
-      + ` WHERE ${bind.tenant(tenantId)} AND sequence_number IN (${sequences})`
-      + ` AND ${DIGEST} IN (${digests}) SETTINGS mutations_sync = 2`
-    )
-  })
-
-/** As many as fit into a statement. */
-const toStatements = (
-  rows: ReadonlyArray<Replacement>
-): ReadonlyArray<ReadonlyArray<Replacement>> => {
-  const statements: Array<Array<Replacement>> = []
-  let current: Array<Replacement> = []
-  let bytes = 0
-  for (const row of rows) {
-    const more = Buffer.byteLength(row.body)
-    if (current.length > 0 && bytes + more > MUTATION_BYTES_MAX) {
-      statements.push(current)
-      current = []
-      bytes = 0
-    }
-    current.push(row)
-    bytes += more
-  }
-  return current.length === 0 ? statements : [...statements, current]
-}
 
 /** Take the details out of what was set aside at these sequences. */
 const eraseAside = (
@@ -193,8 +97,8 @@ export const eraseCopies = Effect.fnUntraced(function* (store: StoreClient, part
     (bind) => {
       const own = bind.partition(partition)
       return (
-        "SELECT DISTINCT tenant_id, sequence_number, JSONExtractString(json, 'erased_at')"
-        + ` FROM ${store.events} WHERE ${own} AND ${isErased("json")} AND (tenant_id, sequence_number)`
+        `SELECT DISTINCT tenant_id, sequence_number, ${timeOf("erased_at")}`
+        + ` FROM ${store.events} WHERE ${own} AND ${IS_ERASED} AND (tenant_id, sequence_number)`
         + ` IN (${unerasedKeys(store, "events", "sequence_number", own)})`
       )
     },
@@ -205,17 +109,11 @@ export const eraseCopies = Effect.fnUntraced(function* (store: StoreClient, part
 
 export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
   Effect.fn("EventStore.eraseDetails")(function* (tenantId, erasures) {
-    for (let at = 0; at < erasures.length; at += MUTATION_EVENTS_MAX) {
-      const part = erasures.slice(at, at + MUTATION_EVENTS_MAX)
+    for (let at = 0; at < erasures.length; at += UPDATE_EVENTS_MAX) {
+      const part = erasures.slice(at, at + UPDATE_EVENTS_MAX)
       yield* eraseAside(store, tenantId, part)
       if (part.length === 0) continue
       const erasedAt = erasedAtOf(part)
-      // Rows only ever go from bytes to columns, so what is columns is looked for last.
-      if ((yield* replacements(store, tenantId, erasedAt)).length > 0) {
-        yield* convert(store, tenantId, erasedAt)
-        const rows = yield* replacements(store, tenantId, erasedAt)
-        for (const statement of toStatements(rows)) yield* replace(store, tenantId, statement)
-      }
       if (yield* areMarkable(store, tenantId, erasedAt)) yield* mark(store, tenantId, erasedAt)
     }
   })

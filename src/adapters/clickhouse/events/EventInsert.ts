@@ -1,13 +1,11 @@
 /**
- * Hot path: measured in test/bench/Bench.ts (projection). Inserts records of alk.events: as blocks of
- * columns where these are the event, with their bytes elsewhere.
+ * Hot path: measured in test/bench/Bench.ts (projection). Inserts records of alk.events as blocks of the
+ * columns that these are a function of.
  */
 import { Context, Effect } from "effect"
-import { type EventRow, type EventStore, StoreUnavailable } from "../../../ports/EventStore.ts"
+import type { EventRow, EventStore } from "../../../ports/EventStore.ts"
 import { nativeBlock, structureOf } from "../client/NativeBlock.ts"
-import { holdsMark } from "../client/RawRows.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
-import { insertRows } from "../topics/TopicTable.ts"
 import { EventBlock } from "./EventBlock.ts"
 import type { FastSplit } from "./fast/FastSplit.ts"
 
@@ -20,90 +18,48 @@ export const UsesFastSplit: Context.Reference<boolean> = Context.Reference<boole
 /** One at a time: a block is built synchronously. */
 const block = new EventBlock()
 
-const names = block.columns.map(({ name }) => name)
-
+const [first, ...others] = block.columns.map(({ name }) => name)
+const names = [first!, ...others] as const
 const structure = structureOf(block.columns)
-/** The columns of the block, and those that have defaults for rows with a body. */
-const columns = ["body", "version", ...names] as const
-const values = [
-  "''",
-  "0",
-  ...names.map((name) => (name === "search" ? `lowerUTF8(${name})` : name))
-]
+const values = names.map((name) => (name === "search" ? `lowerUTF8(${name})` : name))
 
-/** Runs of rows of one kind in one insert; with more of them, all rows go in by their bytes. */
-const RUNS_MAX = 16
-
-interface Run {
-  readonly rows: ReadonlyArray<EventRow>
-  /** Undefined for rows that keep their bytes. */
-  readonly block: Buffer | undefined
+interface CutRows {
+  readonly bytes: Buffer
+  /** Rows of the block, in their order. */
+  readonly count: number
+  /** Those whose bytes no columns give back. */
+  readonly others: ReadonlyArray<EventRow>
 }
 
-/**
- * Rows one after the other, as blocks where they have the form for it. With the module and without
- * it, the blocks are the same.
- */
-export const runsOf = (
-  rows: ReadonlyArray<EventRow>,
-  fast: FastSplit | undefined
-): ReadonlyArray<Run> => {
-  const runs: Array<Run> = []
-  let first = 0
+/** Rows as a block. With the module and without it, it is the same. */
+export const cutRows = (rows: ReadonlyArray<EventRow>, fast: FastSplit | undefined): CutRows => {
+  const others: Array<EventRow> = []
   block.clear()
   fast?.begin(rows)
-  const end = (at: number, isBlock: boolean): void => {
-    if (at === first) return
-    const own = rows.slice(first, at)
-    runs.push({ rows: own, block: isBlock ? nativeBlock(block.columns, own.length) : undefined })
-    block.clear()
-    first = at
-  }
-  for (let at = 0; at < rows.length && runs.length <= RUNS_MAX; at++) {
+  for (let at = 0; at < rows.length; at++) {
     if (fast !== undefined) at = block.addCut(fast, rows, at)
-    if (at === rows.length || block.add(rows[at]!)) continue
-    end(at, true)
-    end(at + 1, false)
+    const row = rows[at]
+    if (row !== undefined && !block.add(row)) others.push(row)
   }
-  end(rows.length, true)
   fast?.begin([])
-  return runs.length > RUNS_MAX ? [{ rows, block: undefined }] : runs
+  const count = rows.length - others.length
+  return { bytes: nativeBlock(block.columns, count), count, others }
 }
 
-/** A row whose bytes can't be inserted: with control characters, which no block has, they are no JSON. */
-const wrongRow = (runs: ReadonlyArray<Run>): EventRow | undefined => {
-  for (const { block: bytes, rows } of runs) {
-    const wrong = bytes === undefined ? rows.find(({ body }) => holdsMark(body)) : undefined
-    if (wrong !== undefined) return wrong
-  }
-  return undefined
-}
-
-/** Rows in their order; nothing is inserted if some of them can't be. */
-export const makeInsertEvents = (
-  store: StoreClient,
-  fast: FastSplit | undefined
-): EventStore["Service"]["insertEvents"] => {
-  const operation = "insertEvents"
-  const table = store.events
-  const insertRun = ({ block: bytes, rows }: Run) =>
-    bytes === undefined
-      ? insertRows(store, operation, table, rows)
-      : store.insert({
-          operation,
-          table,
-          columns,
-          values,
-          structure,
-          rows: rows.length,
-          bytes: () => bytes
-        })
-  return (rows) =>
+export const makeInsertEvents =
+  (store: StoreClient, fast: FastSplit | undefined): EventStore["Service"]["insertEvents"] =>
+  (rows) =>
     Effect.suspend(() => {
-      const runs = runsOf(rows, fast)
-      const wrong = wrongRow(runs)
-      if (wrong === undefined) return Effect.forEach(runs, insertRun, { discard: true })
-      const cause = new Error(`the body at offset ${wrong.offset} holds a raw control character`)
-      return Effect.fail(new StoreUnavailable({ operation, cause }))
+      const { bytes, count, others } = cutRows(rows, fast)
+      if (count === 0) return Effect.succeed(others)
+      const insert = store.insert({
+        operation: "insertEvents",
+        table: store.events,
+        columns: names,
+        values,
+        structure,
+        rows: count,
+        bytes: () => bytes
+      })
+      return Effect.as(insert, others)
     })
-}

@@ -225,7 +225,7 @@ export const makeKeysetPages = (store: StoreClient): Store["keysetPages"] =>
 const SCAN_ROWS_MAX = 10_000
 /** About as many bytes as the stored JSON of a row has, without a look at all of its columns. */
 const ABOUT_BYTES =
-  "600 + length(body) + length(metadata) + length(id) + length(actor_id) + length(actor_email)"
+  "600 + length(metadata) + length(id) + length(actor_id) + length(actor_email)"
   + " + length(resource_id) + length(resource_name)"
 
 /** A place in the order of a scan. */

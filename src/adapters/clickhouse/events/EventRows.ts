@@ -14,7 +14,6 @@ const HASH_BYTES = 32
 /** In the order in which they are read, each with a value for rows that are no event. */
 const columns: ReadonlyArray<readonly [name: string, none: string]> = [
   ["sequence_number", "toUInt64(0)"],
-  ["body", "''"],
   ["id", "''"],
   ["timestamp", "toDateTime64(0, 6, 'UTC')"],
   ["actor_id", "''"],
@@ -57,17 +56,16 @@ const digits = (bytes: Buffer): string | undefined =>
 /** Microseconds that a JavaScript date can hold; others are no time of an event. */
 const MICROS_MAX = 8.64e18
 
-const time = (micros: number): string =>
-  Math.abs(micros) > MICROS_MAX ? String(micros) : formatMicros(micros)
+const time = (micros: number | bigint): string =>
+  Math.abs(Number(micros)) > MICROS_MAX ? String(micros) : formatMicros(micros)
 
 const textOrNone = (text: string): string | undefined => (text === "" ? undefined : text)
 
 /** The columns of EVENT_ROW as they are; times in microseconds, JSON texts empty if absent. */
 export interface EventFields {
   readonly sequenceNumber: number
-  readonly body: string
   readonly id: string
-  readonly timestamp: number
+  readonly timestamp: number | bigint
   readonly actorId: string
   readonly actorType: string
   readonly actorEmail: string
@@ -78,21 +76,20 @@ export interface EventFields {
   readonly outcome: string
   readonly metadata: string
   readonly tenantId: string
-  readonly createdAt: number
+  readonly createdAt: number | bigint
   readonly prevHash: string
   readonly detailsSalt: string | undefined
   readonly detailsHash: string | undefined
   readonly contentHash: string
   readonly hash: string
-  readonly erasedAt: number
+  readonly erasedAt: number | bigint
 }
 
 /** Reads the columns of EVENT_ROW. */
 export const readEventFields = (row: RowBinary): EventFields => ({
   sequenceNumber: row.uint64(),
-  body: row.string(),
   id: row.string(),
-  timestamp: row.int64(),
+  timestamp: row.exactInt64(),
   actorId: row.string(),
   actorType: row.string(),
   actorEmail: row.string(),
@@ -103,19 +100,18 @@ export const readEventFields = (row: RowBinary): EventFields => ({
   outcome: row.string(),
   metadata: row.string(),
   tenantId: row.string(),
-  createdAt: row.int64(),
+  createdAt: row.exactInt64(),
   prevHash: row.fixed(HASH_BYTES).toString("hex"),
   detailsSalt: digits(row.fixed(SALT_BYTES)),
   detailsHash: digits(row.fixed(HASH_BYTES)),
   contentHash: row.fixed(HASH_BYTES).toString("hex"),
   hash: row.string(),
-  erasedAt: row.int64()
+  erasedAt: row.exactInt64()
 })
 
 /** The stored JSON of a row. */
 export const textOfFields = (fields: EventFields): string => {
-  const { body, contentHash, detailsHash, hash, prevHash, sequenceNumber, tenantId } = fields
-  if (body !== "") return body
+  const { contentHash, detailsHash, hash, prevHash, sequenceNumber, tenantId } = fields
   const isErased = fields.erasedAt > 0
   const detail = (text: string) => (isErased ? undefined : textOrNone(text))
   const shown = bodyText({

@@ -1,8 +1,8 @@
 /**
  * Hot path: measured in test/bench/Bench.ts (projection). Cuts the stored JSON of an event into the
  * columns that it is a function of (EventText.ts), by position and without parsing it. Takes only
- * bytes that the columns give back exactly; every other row keeps its bytes. A change here needs the
- * same change in `fast/assembly`, which does most rows, or less of it done there.
+ * bytes that the columns give back exactly. A change here needs the same change in `fast/assembly`,
+ * which does most rows, or less of it done there.
  */
 import {
   bytesOf,
@@ -24,12 +24,14 @@ class PartyCut {
   textEnd = 0
 }
 
+/** Microseconds since 1970: beyond those that a double holds exactly as a bigint. */
+export type Micros = number | bigint
+
 /** Offsets into the bytes: where a part begins, and where it ends. */
 export class Cut {
   idFrom = 0
   idEnd = 0
-  /** Microseconds since 1970. */
-  timestamp = 0
+  timestamp: Micros = 0
   /** Its text is the e-mail address. */
   readonly actor = new PartyCut()
   actionFrom = 0
@@ -44,13 +46,15 @@ export class Cut {
   tenantFrom = 0
   tenantEnd = 0
   sequenceNumber = 0
-  createdAt = 0
+  createdAt: Micros = 0
   prevHash = 0
   /** Undefined if the event has none. */
   salt: number | undefined
   detailsHash: number | undefined
   contentHash = 0
   hash = 0
+  /** 0 if the event is not erased. */
+  erasedAt: Micros = 0
   /** From, end, from, end, … of the strings in metadata that are no keys, without their marks. */
   readonly strings: Array<number> = []
 }
@@ -64,8 +68,10 @@ const LOWER_U = 0x75
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d]
 const [ZERO, NINE, LOWER_A, LOWER_F] = [0x30, 0x39, 0x61, 0x66]
 
-/** Years that DateTime64(6) holds and whose microseconds a double holds exactly. */
-const [YEAR_MIN, YEAR_MAX] = [1900, 2254]
+/** Years that DateTime64(6) holds, up to the last one of an event. */
+const [YEAR_MIN, YEAR_MAX] = [1900, 2261]
+/** Whose microseconds a double holds exactly, in mid-2255. */
+const SECONDS_MAX = 9_007_199_253
 
 const NOT = -1
 /** What may follow a backslash: the two characters that are escaped as they are, and b, f, n, r, t. */
@@ -176,7 +182,7 @@ const daysTo = (year: number, month: number, day: number): number => {
 }
 
 /** A time that was read. */
-let time = 0
+let time: Micros = 0
 
 /** Reads a time in canonical microsecond form into `time`; false if the bytes are not a time. */
 const readTime = (bytes: Buffer, at: number): boolean => {
@@ -204,7 +210,10 @@ const readTime = (bytes: Buffer, at: number): boolean => {
   const days = month === 2 && isLeap(year) ? 29 : MONTH_DAYS[month - 1]!
   if (day > days || !inRange(hour, 23) || !inRange(minute, 59) || !inRange(second, 59)) return false
   const seconds = ((daysTo(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
-  time = seconds * 1_000_000 + micros
+  time =
+    seconds <= SECONDS_MAX
+      ? seconds * 1_000_000 + micros
+      : BigInt(seconds) * 1_000_000n + BigInt(micros)
   return true
 }
 
@@ -296,6 +305,18 @@ const cutPlace = (bytes: Buffer, start: number, cut: Cut): number => {
   return created + TIME_LENGTH
 }
 
+/** Of an event without details: nothing of them is in the bytes. */
+const hasNoDetails = ({ actor, metadataEnd, resource, salt }: Cut): boolean =>
+  actor.textEnd === 0 && resource.textEnd === 0 && metadataEnd === 0 && salt === undefined
+
+/** When the event was erased, which ends the bytes. */
+const cutErasure = (bytes: Buffer, start: number, cut: Cut): boolean => {
+  const from = after(bytes, start, marks.erased)
+  if (from === NOT || !hasNoDetails(cut) || !readTime(bytes, from) || time <= 0) return false
+  cut.erasedAt = time
+  return after(bytes, from + TIME_LENGTH, marks.end) === bytes.length
+}
+
 /** The hashes up to the end of the bytes; true if that is all. */
 const cutHashes = (bytes: Buffer, start: number, cut: Cut): boolean => {
   cut.prevHash = after(bytes, start, marks.prevHash)
@@ -319,12 +340,14 @@ const cutHashes = (bytes: Buffer, start: number, cut: Cut): boolean => {
   }
   cut.contentHash = after(bytes, at, marks.contentHash)
   cut.hash = after(bytes, afterDigits(bytes, cut.contentHash, HASH_DIGITS), marks.hash)
-  return after(bytes, afterDigits(bytes, cut.hash, HASH_DIGITS), marks.end) === bytes.length
+  const end = afterDigits(bytes, cut.hash, HASH_DIGITS)
+  cut.erasedAt = 0
+  return after(bytes, end, marks.end) === bytes.length || cutErasure(bytes, end, cut)
 }
 
 /**
- * Cuts the stored JSON of an event that is not erased; false if it has not the form of which the
- * columns give back every byte. UTF-8 is not checked.
+ * Cuts the stored JSON of an event, or what erasing has left of one; false if it has not the form of
+ * which the columns give back every byte. UTF-8 is not checked.
  */
 export const cutEvent = (bytes: Buffer, cut: Cut): boolean => {
   cut.idFrom = after(bytes, 0, ID)

@@ -15,5 +15,5 @@ export interface Marks {
 export const marksOf = (table: string, tenant: string): Marks => ({
   unless: (left) =>
     `sequence_number NOT IN (SELECT sequence_number FROM ${table} WHERE ${tenant} AND ${IS_ERASED}`
-    + ` AND body = ''${left === undefined ? "" : ` AND NOT (${left})`})`
+    + `${left === undefined ? "" : ` AND NOT (${left})`})`
 })

@@ -54,8 +54,8 @@ const neededText = (value: string): string => {
   return plain ? longestRun(value) : ""
 }
 
-/** Metadata that simdjson reads, see withFloatDigits; what was taken from the bytes of a row is so. */
-const READABLE = `if(body = '' AND match(metadata, '[0-9]{19}'), ${withFloatDigits("metadata")}, metadata)`
+/** Metadata that simdjson reads, see withFloatDigits. */
+const READABLE = `if(match(metadata, '[0-9]{19}'), ${withFloatDigits("metadata")}, metadata)`
 
 /** The value at the first path that exists, as JSON; empty if none does. */
 const firstFound = (path: string, bind: Parameters): string | undefined => {

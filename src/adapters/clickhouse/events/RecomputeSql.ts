@@ -2,12 +2,13 @@
  * The recomputation of stored events as ClickHouse expressions: from the columns that an event's
  * JSON is a function of, every hash of it. A row is perfect only if all of them come out as they are
  * stored, and only if the JSON can be cut into its columns in no other way; what is wrong otherwise
- * is not said. A row that keeps its bytes is never perfect: the program looks at it itself.
+ * is not said.
  *
  * The text of `metadata` is hashed as it is. That it is in RFC 8785 form, only the program
  * checks; another form could hold a forged chain after it.
  */
 import { withFloatDigits } from "../client/JsonColumns.ts"
+import { VERSION_HOLDS } from "./EventColumns.ts"
 import {
   concat,
   digitsOf,
@@ -119,10 +120,7 @@ const IS_JSON =
   + " if(isValidJSON(metadata), emptyArrayString(), [metadata])))"
 
 const conditions: ReadonlyArray<string> = [
-  // Of a row that keeps its bytes, only the program can say more.
-  "body = ''",
-  // A row of version 1 replaces one of version 0, and none is written by its columns.
-  "version = 0",
+  VERSION_HOLDS,
   // Every text is one that JSON can hold as it is: without control characters, in UTF-8.
   "isValidJSON(core)",
   "isValidUTF8(details)",
@@ -140,7 +138,7 @@ const conditions: ReadonlyArray<string> = [
 /** What the stages work on. */
 const COLUMNS =
   "sequence_number, version, timestamp, created_at, id, actor_id, actor_type, action, resource_id,"
-  + " resource_type, outcome, metadata, search, hash, body, actor_email, resource_name,"
+  + " resource_type, outcome, metadata, search, hash, actor_email, resource_name,"
   + " details_salt, details_hash, content_hash, prev_hash, erased_at"
 
 /** What comes out: the parts that blocks are made of, and whether the row is perfect. */

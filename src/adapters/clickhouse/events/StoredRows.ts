@@ -19,7 +19,7 @@ import { EVENT_ROW, type EventFields, readEventFields, textOfFields } from "./Ev
 type Store = EventStore["Service"]
 
 /** What a row may take of a chunk, but for columns of bounded length. */
-const ROW_BYTES = "length(body) + length(metadata) + length(search)"
+const ROW_BYTES = "length(metadata) + length(search)"
 
 const CONTROL_CHARACTER = /[\u0000-\u001f]/
 const STRING_OR_KEY = /"(?:[^"\\]|\\.)*":?/g
@@ -53,16 +53,23 @@ const searchOf = (fields: EventFields): string | undefined => {
 
 /** True if columns in UTF-8 say what the row is: then the expressions would give the same. */
 const isPlain = (fields: EventFields, search: string): boolean => {
-  const { action, actorId, actorType, body, hash, id, outcome, resourceId, resourceType } = fields
+  const { action, actorId, actorType, hash, id, outcome, resourceId, resourceType } = fields
   const texts = [id, actorId, actorType, action, resourceId, resourceType, outcome, hash]
   return (
-    body === ""
-    && !texts.some((text) => CONTROL_CHARACTER.test(text))
+    !texts.some((text) => CONTROL_CHARACTER.test(text))
     && [fields.timestamp, fields.createdAt, fields.erasedAt].every(Number.isSafeInteger)
     // Of other cases than ClickHouse's own, it has the word.
     && searchOf(fields) === search
   )
 }
+
+/** As VERSION_HOLDS. */
+const isVersion = (version: number, fields: EventFields): boolean =>
+  version === 0
+  || (version === 1
+    && fields.erasedAt > 0
+    && fields.actorEmail + fields.resourceName + fields.metadata === ""
+    && fields.detailsSalt === undefined)
 
 interface PlainRow extends StoredRow {
   readonly hash: string
@@ -111,7 +118,7 @@ export const readStoredEvents = Effect.fnUntraced(function* (
         version,
         hash,
         body: textOfFields(fields),
-        wrongColumns: version === 0 ? [] : ["version"],
+        wrongColumns: isVersion(version, fields) ? [] : ["version"],
         isPlain: row.takeExact() && isPlain(fields, search)
       }
     }

@@ -7,7 +7,6 @@ import type {
   WhereField
 } from "../../../domain/events/where/Expression.ts"
 import { quote } from "../../../domain/json/CanonicalJson.ts"
-import { readable } from "../client/JsonColumns.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import type { Marks } from "./Marks.ts"
 import { metadataCondition, metadataHolds } from "./MetadataSql.ts"
@@ -16,33 +15,18 @@ import { searchCondition } from "./SearchSql.ts"
 /** A JSON text without its last quote: how the texts of all strings begin that begin with it. */
 const jsonPrefix = (text: string): string => quote(text).slice(0, -1)
 
-/**
- * A detail of the event that a column holds as JSON, empty where it is absent. A row that keeps its
- * bytes has it there only.
- */
+/** A detail of the event that a column holds as JSON, empty where it is absent. */
 const detailHolds = (
   field: "actor_email" | "resource_name",
   question: Question,
   bind: Parameters,
   marks: Marks
 ): string => {
-  const path = field === "actor_email" ? "'actor', 'email'" : "'resource', 'name'"
-  const inBytes = `JSONExtractRaw(${readable("body")}, ${path})`
-  const asText = `JSONExtractString(${readable("body")}, ${path})`
-  const either = (ofColumn: string, ofBytes: string): string =>
-    `(if(body = '', ${ofColumn}, ${ofBytes}) AND ${marks.unless()})`
-  if ("is" in question) {
-    const inColumn = `${field} = ${bind.string(quote(question.is))}`
-    return either(inColumn, `(${inBytes} != '' AND ${asText} = ${bind.string(question.is)})`)
-  }
-  if ("startsWith" in question) {
-    const { startsWith } = question
-    return either(
-      `startsWith(${field}, ${bind.string(jsonPrefix(startsWith))})`,
-      `(${inBytes} != '' AND startsWith(${asText}, ${bind.string(startsWith)}))`
-    )
-  }
-  return either(`${field} != ''`, `${inBytes} != ''`)
+  const holds = (condition: string): string => `(${condition} AND ${marks.unless()})`
+  if ("is" in question) return holds(`${field} = ${bind.string(quote(question.is))}`)
+  return "startsWith" in question
+    ? holds(`startsWith(${field}, ${bind.string(jsonPrefix(question.startsWith))})`)
+    : holds(`${field} != ''`)
 }
 
 const ofNumber = (field: WhereField, question: Question, value: (text: string) => string) => {

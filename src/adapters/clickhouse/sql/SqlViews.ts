@@ -5,7 +5,7 @@
 import { type SqlColumn, type SqlTable, sqlTableNames } from "../../../domain/sql/SqlTables.ts"
 import { readable, withFloatDigits } from "../client/JsonColumns.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
-import { isErased, literal } from "../events/EventText.ts"
+import { digitsOf, isErased, literal } from "../events/EventText.ts"
 import { spanSummary } from "../traces/SummarySql.ts"
 import { Scope } from "../traces/TraceColumns.ts"
 import { viewName } from "./SqlStatement.ts"
@@ -15,9 +15,8 @@ const orNull = (condition: string, value: string): string => `if(${condition}, $
 /** A text of few values, as any text. */
 const text = (column: string): string => `CAST(${column}, 'String')`
 
-const isKept = "e.body != ''"
 /** Whether a row of the table, as `e`, was erased. */
-export const isErasedRow = `if(${isKept}, e.version = 1, ${isErased("e.erased_at")})`
+export const isErasedRow = isErased("e.erased_at")
 
 /** A member of a JSON text: the arguments of JSONExtract functions. */
 const member = (json: string, ...path: ReadonlyArray<string>): string =>
@@ -32,17 +31,12 @@ const rawOf = (json: string, ...path: ReadonlyArray<string>): string =>
 const textOrNull = (json: string, ...path: ReadonlyArray<string>): string =>
   orNull(`${rawOf(json, ...path)} != ''`, textOf(json, ...path))
 
-/** A detail that a column holds as JSON, empty where it is absent; of rows that keep their bytes, those. */
-const detail = (column: string, ...path: ReadonlyArray<string>): string => {
-  const json = `if(${isKept}, ${rawOf("e.body", ...path)}, ${column})`
-  return orNull(
-    `${json} != '' AND NOT ${isErasedRow}`,
-    `JSONExtractString(concat('[', ${json}, ']'), 1)`
+/** A detail that a column holds as JSON, empty where it is absent. */
+const detail = (column: string): string =>
+  orNull(
+    `${column} != '' AND NOT (${isErasedRow})`,
+    `JSONExtractString(concat('[', ${column}, ']'), 1)`
   )
-}
-
-const digits = (column: string, name: string): string =>
-  `if(${isKept}, ${textOf("e.body", name)}, lower(hex(${column})))`
 
 const time = (text: string): string => `parseDateTime64BestEffortOrZero(${text}, 6, 'UTC')`
 
@@ -54,22 +48,19 @@ export const eventColumns: Readonly<Record<SqlColumn<"events">, string>> = {
   created_at: "e.created_at",
   actor_id: text("e.actor_id"),
   actor_type: text("e.actor_type"),
-  actor_email: detail("e.actor_email", "actor", "email"),
+  actor_email: detail("e.actor_email"),
   action: text("e.action"),
   resource_id: text("e.resource_id"),
   resource_type: text("e.resource_type"),
-  resource_name: detail("e.resource_name", "resource", "name"),
+  resource_name: detail("e.resource_name"),
   outcome: text("e.outcome"),
   metadata:
-    `if(${isErasedRow}, '', if(NOT (${isKept}) AND match(e.metadata, '[0-9]{19}'),`
+    `if(${isErasedRow}, '', if(match(e.metadata, '[0-9]{19}'),`
     + ` ${withFloatDigits("e.metadata")}, e.metadata))`,
-  erased_at: orNull(
-    isErasedRow,
-    `if(${isKept}, ${time(textOf("e.body", "erased_at"))}, e.erased_at)`
-  ),
+  erased_at: orNull(isErasedRow, "e.erased_at"),
   hash: "e.hash",
-  prev_hash: digits("e.prev_hash", "prev_hash"),
-  content_hash: digits("e.content_hash", "content_hash")
+  prev_hash: digitsOf("e.prev_hash"),
+  content_hash: digitsOf("e.content_hash")
 }
 
 const members = (json: string): string =>

@@ -40,7 +40,7 @@ export const readStoredRows = (
     operation,
     (bind) =>
       `SELECT ${sequence}, version, stored_text, groupUniqArrayArray(names) FROM (`
-      + `WITH ${disagreement.with} SELECT ${sequence}, hash, version, ${text} AS stored_text,`
+      + `${disagreement.with} SELECT ${sequence}, hash, version, ${text} AS stored_text,`
       + ` ${disagreement.names} AS names`
       + ` FROM ${table} WHERE ${condition(bind)}) GROUP BY ${row} ORDER BY ${row} LIMIT ${limit}`,
     (row): StoredRow => {

@@ -28,6 +28,8 @@ export interface MirrorTable {
   readonly detail: string
   /** The column with the stored bytes. */
   readonly text: "body" | "json"
+  /** The columns that its rows are made of; by default that with the bytes. */
+  readonly columns?: ReadonlyArray<string>
   /** Which of its columns differ from the bytes. */
   readonly disagreement?: ReturnType<typeof disagreementOf>
   /** Columns that are no part of the bytes, and whether this service has written what they say. */
@@ -162,7 +164,7 @@ const checkCopied = Effect.fnUntraced(function* (
  */
 const keepInChain = (
   store: StoreClient,
-  { table, text }: MirrorTable,
+  { columns = ["body"], table, text }: MirrorTable,
   chained: string,
   partition: number,
   denied: Denied
@@ -172,8 +174,9 @@ const keepInChain = (
     const confirmed = confirmedRows(partition, denied, bind, text)
     const inside = `SELECT tenant_id, ${chained} FROM ${table} WHERE ${condition}`
     return (
-      `INSERT INTO ${table} (kafka_partition, kafka_offset, body)`
-      + ` SELECT kafka_partition, 0, ${text} FROM ${table} AS denied INNER JOIN`
+      `INSERT INTO ${table} (kafka_partition, kafka_offset, ${columns.join(", ")})`
+      + ` SELECT kafka_partition, 0, ${columns.map((name) => `denied.${name}`).join(", ")}`
+      + ` FROM ${table} AS denied INNER JOIN`
       + ` (SELECT tenant_id, max(${chained}) AS last FROM ${table} WHERE ${confirmed}`
       + " GROUP BY tenant_id) AS ends ON denied.tenant_id = ends.tenant_id"
       + ` WHERE ${condition} AND ${chained} < last AND (denied.tenant_id, ${chained}) NOT IN`
@@ -255,7 +258,7 @@ const comparedOf = (
   store.read(
     "compare",
     (bind) => {
-      const temporaries = disagreement === undefined ? "" : `WITH ${disagreement.with} `
+      const temporaries = disagreement === undefined ? "" : `${disagreement.with} `
       const isDisagreeing = disagreement === undefined ? "0" : `notEmpty(${disagreement.names})`
       return (
         `${temporaries}SELECT kafka_offset, ${digestOf(text)}, ${mayBeErased(text)} AS erased,`

@@ -4,7 +4,11 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { Cut, cutEvent } from "../../../../src/adapters/clickhouse/events/EventSplit.ts"
+import {
+  Cut,
+  cutEvent,
+  type Micros
+} from "../../../../src/adapters/clickhouse/events/EventSplit.ts"
 import { parseJson } from "../../../../src/domain/json/Json.ts"
 import { Chain, erasedForm, type Fields } from "../../../verify/support/Chains.ts"
 import { anyEvents } from "../support/Generators.ts"
@@ -17,10 +21,11 @@ const together = (bytes: Buffer, cut: Cut): string => {
       .replaceAll('"', '\\"')}"`
   const text = (name: string, from: number, end: number) =>
     from === end ? "" : `,"${name}":${bytes.toString("utf8", from, end)}`
-  const time = (micros: number) => {
-    const millis = Math.floor(micros / 1000)
-    const rest = String(micros - millis * 1000).padStart(3, "0")
-    return `"${new Date(millis).toISOString().slice(0, -1)}${rest}Z"`
+  const time = (micros: Micros) => {
+    const exact = BigInt(micros)
+    const millis = exact / 1000n - (exact < 0n && exact % 1000n !== 0n ? 1n : 0n)
+    const rest = String(exact - millis * 1000n).padStart(3, "0")
+    return `"${new Date(Number(millis)).toISOString().slice(0, -1)}${rest}Z"`
   }
   const digits = (from: number, length: number) =>
     `"${bytes.toString("latin1", from, from + length)}"`
@@ -42,7 +47,8 @@ const together = (bytes: Buffer, cut: Cut): string => {
     + `,"prev_hash":${digits(cut.prevHash, 64)}`
     + optional("details_salt", cut.salt, 32)
     + optional("details_hash", cut.detailsHash, 64)
-    + `,"content_hash":${digits(cut.contentHash, 64)},"hash":${digits(cut.hash, 64)}}`
+    + `,"content_hash":${digits(cut.contentHash, 64)},"hash":${digits(cut.hash, 64)}`
+    + `${cut.erasedAt === 0 ? "" : `,"erased_at":${time(cut.erasedAt)}`}}`
   )
 }
 
@@ -90,23 +96,27 @@ describe("an event cut into columns", () => {
     assert.sameOrderedMembers(strings as Array<string>, [...stringsOf(metadata)])
   })
 
-  it("keeps times between 1900 and 2254 to the microsecond, and cuts no others", () => {
-    const at = (timestamp: string) => cutOf(new Chain("acme").append({ timestamp }))
+  it("comes together again once its details are gone", () => {
+    for (const erasedAt of ["2026-11-22T08:00:00.000000Z", "2261-12-31T23:59:59.999999Z"]) {
+      const body = erasedForm(whole, erasedAt)
+      assert.strictEqual(together(Buffer.from(body), cutOf(body)!), body)
+    }
+  })
+
+  it("keeps times between 1900 and 2261 to the microsecond, and cuts no others", () => {
     for (const timestamp of [
       "1900-01-01T00:00:00.000000Z",
       "1969-12-31T23:59:59.999999Z",
       "2000-02-29T12:30:59.123456Z",
-      "2254-12-31T23:59:59.999999Z"
+      "2255-06-05T23:47:34.740992Z",
+      "2261-12-31T23:59:59.999999Z"
     ]) {
-      const micros = at(timestamp)?.timestamp ?? Number.NaN
-      assert.strictEqual(
-        `${new Date(Math.floor(micros / 1000)).toISOString().slice(0, 19)}.${timestamp.slice(20)}`,
-        timestamp
-      )
+      const body = new Chain("acme").append({ timestamp })
+      assert.strictEqual(together(Buffer.from(body), cutOf(body)!), body)
     }
     for (const timestamp of [
       "1899-12-31T23:59:59.999999Z",
-      "2255-01-01T00:00:00.000000Z",
+      "2262-01-01T00:00:00.000000Z",
       "2025-02-29T00:00:00.000000Z",
       "2025-13-01T00:00:00.000000Z",
       "2025-12-00T00:00:00.000000Z",
@@ -115,7 +125,7 @@ describe("an event cut into columns", () => {
       "2025-12-01 00:00:00.000000Z",
       "2025-12-01T00:00:00.00000xZ"
     ]) {
-      assert.isUndefined(at(timestamp), timestamp)
+      assert.isUndefined(cutOf(new Chain("acme").append({ timestamp })), timestamp)
     }
   })
 
@@ -142,7 +152,8 @@ describe("an event cut into columns", () => {
       (body) => body.replace(/("details_salt":")[0-9a-f]{32}/, `$1${"0".repeat(32)}`),
       (body) => body.replace(/("details_hash":")[0-9a-f]{64}/, `$1${"0".repeat(64)}`),
       (body) => body.replace(/"content_hash":"[0-9a-f]{64}",/, ""),
-      (body) => erasedForm(body, "2026-11-22T08:00:00.000000Z")
+      (body) => erasedForm(body, "1970-01-01T00:00:00.000000Z"),
+      (body) => body.replace(/}$/, ',"erased_at":"2026-11-22T08:00:00.000000Z"}')
     ]
     assert.isDefined(cutOf(whole))
     for (const change of changes) {

@@ -153,14 +153,7 @@ const others: Readonly<Record<string, string>> = {
   prev_hash: "toFixedString(unhex(repeat('ab', 32)), 32)"
 }
 
-const names = [
-  "kafka_partition",
-  "kafka_offset",
-  "body",
-  "tenant_id",
-  ...texts,
-  ...Object.keys(others)
-]
+const names = ["kafka_partition", "kafka_offset", "tenant_id", ...texts, ...Object.keys(others)]
 
 /** Copy the rows of one database into another, with some columns made differently. */
 const copyRows = (from: string, to: string, changed: Readonly<Record<string, string>>) =>
@@ -194,12 +187,6 @@ const strangeChain = (events: number, seed: number): Chain => {
 const hasLongDigits = (body: string): boolean =>
   /[0-9]{19,}/.test(body.replaceAll(/"(?:[^"\\]|\\.)*"/g, ""))
 
-/** Ids with control characters, which no client may send: the program goes through such rows. */
-const hasControls = (body: string): boolean => {
-  const { actor, id, resource } = JSON.parse(body)
-  return [id, actor.id, resource.id, resource.type].some((text) => /[\u0000-\u001f]/.test(text))
-}
-
 describe("recomputation in the store", () => {
   it.live("finds every row perfect that the sequencer would write", () =>
     withDatabase((database, world) =>
@@ -208,31 +195,12 @@ describe("recomputation in the store", () => {
         yield* storeChain(world, chain)
         const ordinary = [...(yield* perfection(database))]
           .map(([at, perfect]) => ({ body: chain.bodies[at - 1]!, perfect }))
-          .filter(({ body }) => !hasLongDigits(body) && !hasControls(body))
+          .filter(({ body }) => !hasLongDigits(body))
         assert.isAbove(ordinary.length, 400)
         assert.deepStrictEqual(ordinary.filter(({ perfect }) => !perfect).slice(0, 5), [])
         assert.deepStrictEqual(
           [...(yield* programsWord)].filter(([, isFine]) => !isFine),
           []
-        )
-      })
-    )
-  )
-
-  it.live("is never content with a row that keeps its bytes", () =>
-    withDatabase((source, world) =>
-      Effect.gen(function* () {
-        yield* storeChain(world, strangeChain(100, 2))
-        yield* withDatabase((database) =>
-          Effect.gen(function* () {
-            yield* tamper(
-              `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body)`
-                + ` SELECT kafka_partition, kafka_offset, json FROM ${source}.events`
-            )
-            const byStore = yield* perfection(database)
-            assert.isAbove(byStore.size, 100)
-            assert.isFalse([...byStore.values()].some(Boolean))
-          })
         )
       })
     )

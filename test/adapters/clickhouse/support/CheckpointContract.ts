@@ -62,9 +62,9 @@ const fill = (
   hashed = `concat('${tenantId} ', toString(number))`
 ) =>
   tamper(
-    `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body, tenant_id,`
+    `INSERT INTO ${database}.events (kafka_partition, kafka_offset, tenant_id,`
       + " sequence_number, hash, version)"
-      + ` SELECT 0, number, '{}', '${tenantId}', number, lower(hex(SHA256(${hashed}))), 0`
+      + ` SELECT 0, number, '${tenantId}', number, lower(hex(SHA256(${hashed}))), 0`
       + ` FROM numbers(${from}, ${to - from + 1})`
   )
 
@@ -340,8 +340,8 @@ export const checkpointContract = (
         })
 
         yield* tamper(
-          `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body, tenant_id,`
-            + " sequence_number, hash, version) VALUES (0, 1001, '{}', 'short', 1, 'abc', 0)"
+          `INSERT INTO ${database}.events (kafka_partition, kafka_offset, tenant_id,`
+            + " sequence_number, hash, version) VALUES (0, 1001, 'short', 1, 'abc', 0)"
         )
         const short = yield* Effect.flip(tree.nodes("short", [{ level: 0, index: 0 }]))
         assert.strictEqual(short._tag, "TreeUnbuildable")

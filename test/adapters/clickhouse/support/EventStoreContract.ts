@@ -2,19 +2,17 @@
  * What every store behind the port `EventStore` has to do, as tests: run on the engine in this
  * process and on the same engine behind HTTP in another.
  */
-import { Readable } from "node:stream"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Stream } from "effect"
 import fc from "fast-check"
 import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
 import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
-import { columns } from "../../../../src/adapters/clickhouse/events/EventColumns.ts"
 import { storedText } from "../../../../src/adapters/clickhouse/events/EventText.ts"
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import { type AuditEvent, outcomes } from "../../../../src/domain/events/AuditEvent.ts"
 import type { EventDimension } from "../../../../src/domain/events/EventFields.ts"
 import { type EventFilter, emptyFilter } from "../../../../src/domain/events/EventFilter.ts"
-import { faultOf, recompute } from "../../../../src/domain/events/HashChain.ts"
+import { eraseEvent, faultOf, recompute } from "../../../../src/domain/events/HashChain.ts"
 import type { Expression } from "../../../../src/domain/events/where/Expression.ts"
 import { printWhere } from "../../../../src/domain/events/where/Print.ts"
 import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
@@ -25,8 +23,7 @@ import {
   type Numbers,
   type StatsGroup,
   type StatsQuery,
-  type StoredRow,
-  type StoreUnavailable
+  type StoredRow
 } from "../../../../src/ports/EventStore.ts"
 import {
   type DeniedReason,
@@ -102,22 +99,6 @@ const stored = (events: ReadonlyArray<AuditEvent>, partition = 0, firstOffset = 
 const tamper = (sql: string) =>
   ClickHouseConnection.use(({ client }) => Effect.promise(() => client.command({ query: sql })))
 
-/** Rows that keep their bytes, as those of earlier versions did. */
-const keptAsBytes = Effect.fnUntraced(function* (
-  events: ReadonlyArray<AuditEvent>,
-  partition: number
-) {
-  yield* stored(events, partition)
-  const own = `tenant_id = '${events[0]!.tenant_id}'`
-  yield* tamper(
-    `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body)`
-      + ` SELECT kafka_partition, kafka_offset, json FROM ${database}.events WHERE ${own}`
-  )
-  yield* tamper(
-    `ALTER TABLE ${database}.events DELETE WHERE ${own} AND body = '' SETTINGS mutations_sync = 2`
-  )
-})
-
 /** What is inserted meanwhile stays in parts of its own. */
 const withoutMerges = <A, E, R>(use: Effect.Effect<A, E, R>) =>
   Effect.acquireUseRelease(
@@ -154,8 +135,9 @@ export const storeContract = <E>(
         const texts = [...planes, ...allTexts]
         const events = texts.map((text, index) =>
           storedEvent("bytes", index + 1, {
-            actor: { id: text, type: "agent", email: text },
-            resource: { id: text, type: text, name: text },
+            // No id holds control characters.
+            actor: { id: text.replaceAll(/[\0-\x1f]/g, " "), type: "agent", email: text },
+            resource: { id: "r", type: text.replaceAll(/[\0-\x1f]/g, " "), name: text },
             metadata: { [text]: [text, { [text]: text }], nested: text.repeat(3) }
           })
         )
@@ -186,38 +168,6 @@ export const storeContract = <E>(
           topics.of("events").rows(7, last, last + 1)
         )
         assert.strictEqual(row?.digest, sha256Hex(expected.at(-1)!))
-      })
-    )
-
-    it.effect("takes rows in pieces cut anywhere, through characters too", () =>
-      Effect.gen(function* () {
-        const { client } = yield* ClickHouseConnection
-        const events = chainOf("pieces", 7, () => ({
-          metadata: { text: "aé€\u{1F600}\u{10FFFF}" }
-        }))
-        for (const [index, event] of events.entries()) {
-          const size = index + 1
-          const bytes = Buffer.concat([Buffer.from("9\x010\x01"), bodyOf(event), Buffer.from("\n")])
-          const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
-            bytes.subarray(index * size, (index + 1) * size)
-          )
-          yield* Effect.promise(() =>
-            client.insert({
-              table: `${database}.events`,
-              columns: ["kafka_partition", "kafka_offset", "body"],
-              format: "CSV",
-              values: Readable.from(pieces, { objectMode: false }),
-              clickhouse_settings: {
-                format_csv_delimiter: "\x01",
-                format_csv_allow_single_quotes: 0,
-                format_csv_allow_double_quotes: 0,
-                async_insert: 0,
-                insert_deduplicate: 0
-              }
-            })
-          )
-        }
-        yield* assertFinds("pieces", {}, events)
       })
     )
 
@@ -323,30 +273,22 @@ export const storeContract = <E>(
       })
     )
 
-    it.effect("means the same by an expression as the domain does, in rows of both forms", () =>
+    it.effect("means the same by an expression as the domain does", () =>
       Effect.gen(function* () {
         const [samples = []] = fc.sample(anyEvents, 1)
-        const tenants = ["where-columns", "where-bytes"] as const
-        const chains = new Map(
-          tenants.map((tenant) => [
-            tenant,
-            samples.map((sample, index) => storedEvent(tenant, index + 1, sample))
-          ])
-        )
-        yield* stored(chains.get("where-columns")!, 41)
-        yield* keptAsBytes(chains.get("where-bytes")!, 42)
+        const events = samples.map((sample, index) => storedEvent("where", index + 1, sample))
+        yield* stored(events, 41)
         const context = yield* Effect.context<EventStore>()
-        const law = (expression: Expression) =>
-          Effect.forEach(tenants, (tenant) => {
-            const where = printWhere(expression)
-            const filter = { ...emptyFilter, where }
-            const expected = chains.get(tenant)!.filter((event) => matches(filter, event))
-            return assertFinds(tenant, { where }, expected)
-          })
+        const law = (expression: Expression) => {
+          const where = printWhere(expression)
+          const filter = { ...emptyFilter, where }
+          const expected = events.filter((event) => matches(filter, event))
+          return assertFinds("where", { where }, expected)
+        }
         yield* Effect.promise(() =>
           fc.assert(
             fc.asyncProperty(anyWhere, (expression) =>
-              Effect.runPromiseWith(context)(Effect.asVoid(law(expression)))
+              Effect.runPromiseWith(context)(law(expression))
             ),
             { numRuns: runs(filters) }
           )
@@ -558,8 +500,7 @@ export const storeContract = <E>(
       Effect.gen(function* () {
         const store = yield* EventStore
         const told = storedEvent("erased", 1, { metadata: { name: "Jane Secret" } })
-        const { metadata: _, ...rest } = told
-        const erased = { ...rest, erased_at: timeAt(99) } as AuditEvent
+        const erased = JSON.parse(eraseEvent(told, timeAt(99))) as AuditEvent
         yield* stored([erased], 24)
         yield* stored([told], 24)
         assert.deepStrictEqual((yield* found("erased", {}, true)).bodies, textsOf([erased]))
@@ -576,56 +517,33 @@ export const storeContract = <E>(
       })
     )
 
-    it.effect("names each filter column that differs from the bytes", () =>
+    it.effect("names what does not follow from the columns that are the event", () =>
       Effect.gen(function* () {
-        const events = chainOf("columns", 20, () => ({ metadata: { a: "b" } }))
-        yield* keptAsBytes(events, 25)
-        const lies: ReadonlyArray<readonly [string, string]> = [
-          ["id", "'another'"],
-          ["timestamp", "timestamp + 1"],
-          ["created_at", "created_at + 1"],
-          ["actor_id", "'another'"],
-          ["actor_type", "'agent'"],
-          ["action", "'another'"],
-          ["resource_id", "'another'"],
-          ["resource_type", "'another'"],
-          ["outcome", "'error'"],
-          ["metadata", "'{}'"],
-          ["search", "''"]
-        ]
-        for (const [index, [column, lie]] of lies.entries()) {
+        yield* stored(
+          chainOf("columns", 20, () => ({ metadata: { a: "b" } })),
+          25
+        )
+        yield* tamper(
+          `ALTER TABLE ${database}.events UPDATE search = '' WHERE tenant_id = 'columns'`
+            + " AND sequence_number = 1 SETTINGS mutations_sync = 2"
+        )
+        // Key columns can't be updated: a row is put beside the true one instead.
+        for (const version of [1, 7]) {
           yield* tamper(
-            `ALTER TABLE ${database}.events UPDATE ${column} = ${lie} WHERE tenant_id = 'columns'`
-              + ` AND sequence_number = ${index + 1} SETTINGS mutations_sync = 2`
+            `INSERT INTO ${database}.events SELECT * REPLACE (${version} AS version, 'x' AS hash)`
+              + ` FROM ${database}.events WHERE tenant_id = 'columns'`
+              + ` AND sequence_number = ${version + 1}`
           )
         }
-        // Key columns can't be updated: a row is put beside the true one instead.
-        yield* tamper(
-          `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body, sequence_number)`
-            + ` SELECT 25, 99, json, 500 FROM ${database}.events`
-            + " WHERE tenant_id = 'columns' AND sequence_number = 20"
-        )
-        yield* tamper(
-          `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body, version, hash)`
-            + ` SELECT 25, 99, json, 7, 'x' FROM ${database}.events`
-            + " WHERE tenant_id = 'columns' AND sequence_number = 20"
-        )
-        yield* tamper(
-          `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body, tenant_id)`
-            + ` SELECT 25, 99, json, 'thief' FROM ${database}.events`
-            + " WHERE tenant_id = 'columns' AND sequence_number = 20"
-        )
         const rows = yield* rowsInRange("columns", 1, 1_000)
         const wrong = rows
           .filter(({ wrongColumns }) => wrongColumns.length > 0)
           .map(({ sequenceNumber, wrongColumns }) => [sequenceNumber, ...wrongColumns])
         assert.deepStrictEqual(wrong, [
-          ...lies.map(([column], index) => [index + 1, column]),
-          [20, "hash", "version"],
-          [500, "sequence_number"]
+          [1, "search"],
+          [2, "version"],
+          [8, "version"]
         ])
-        const [stolen] = yield* rowsInRange("thief", 1, 1_000)
-        assert.deepStrictEqual(stolen?.wrongColumns, ["tenant_id"])
       })
     )
 
@@ -687,23 +605,29 @@ export const storeContract = <E>(
       })
     )
 
-    it.effect("takes rows of both forms in one insert, whatever their bytes are", () =>
+    it.effect("takes rows of any time in one insert, and gives back what has another form", () =>
       Effect.gen(function* () {
         const store = yield* EventStore
         const chain = new Chain("mixed").extend(40, (n) => ({
-          // From 2255 on the microseconds of a time are no exact number.
-          timestamp: n % 7 === 0 ? "2260-01-01T00:00:00.000001Z" : "1969-12-31T23:59:59.999877Z",
+          // From mid-2255 on the microseconds of a time are no exact number.
+          timestamp: n % 7 === 0 ? "2261-01-01T00:00:00.000001Z" : "1969-12-31T23:59:59.999877Z",
           metadata: { text: "\n" }
         }))
         const bodies = chain.bodies.map((body, index) =>
           index === 10 ? body.replace('"text":"\\n"', '"text":"\\q"') : body
         )
-        yield* store.insertEvents(
-          bodies.map((body, offset) => ({ partition: 27, offset, body: Buffer.from(body) }))
-        )
+        const rows = bodies.map((body, offset) => ({
+          partition: 27,
+          offset,
+          body: Buffer.from(body)
+        }))
+        assert.deepStrictEqual(yield* store.insertEvents(rows), [rows[10]!])
         const { bodies: shown, total } = yield* store.page(everythingOf("mixed"), false)
-        // Of bytes that are no JSON nothing is known, not even the tenant.
         assert.deepStrictEqual([shown, total], [bodies.filter((_, at) => at !== 10), 39])
+        const wrong = (yield* rowsInRange("mixed", 1, 100)).filter(
+          ({ body, wrongColumns }) => wrongColumns.length > 0 || !bodies.includes(body)
+        )
+        assert.deepStrictEqual(wrong, [])
       })
     )
 
@@ -724,28 +648,6 @@ export const storeContract = <E>(
             .then((answer) => answer.json<[number]>())
         )
         assert.deepStrictEqual(row, [1])
-      })
-    )
-
-    it.effect("takes its columns from the bytes by the expressions that verification uses", () =>
-      Effect.gen(function* () {
-        const { client } = yield* ClickHouseConnection
-        const ask = <A>(query: string, query_params: Record<string, string>) =>
-          Effect.promise(() =>
-            client
-              .query({ query, query_params, format: "JSONCompactEachRow" })
-              .then((answer) => answer.json<A>())
-          )
-        for (const [name, expression] of columns) {
-          const [row] = yield* ask<[number]>(
-            "SELECT formatQuerySingleLine(concat('SELECT ', default_expression))"
-              + " = formatQuerySingleLine(concat('SELECT ', {expression:String}))"
-              + " FROM system.columns"
-              + " WHERE database = {database:String} AND table = 'events' AND name = {name:String}",
-            { expression, database, name }
-          )
-          assert.deepStrictEqual(row, [1], name)
-        }
       })
     )
 
@@ -898,15 +800,14 @@ export const storeContract = <E>(
         yield* withoutMerges(
           Effect.gen(function* () {
             yield* stored(events)
-            const columns = "kafka_partition, kafka_offset, body"
-            const values = "kafka_partition, kafka_offset, json"
             yield* tamper(
-              `INSERT INTO ${database}.events (${columns}) SELECT ${values}`
+              `INSERT INTO ${database}.events SELECT *`
                 + ` FROM ${database}.events WHERE tenant_id = 'copied' AND sequence_number = 2`
             )
             yield* tamper(
-              `INSERT INTO ${database}.events (${columns}, sequence_number) SELECT ${values}, 0`
-                + ` FROM ${database}.events WHERE tenant_id = 'copied' AND sequence_number = 3`
+              `INSERT INTO ${database}.events SELECT * REPLACE (0 AS sequence_number)`
+                + ` FROM (SELECT * FROM ${database}.events WHERE tenant_id = 'copied'`
+                + " AND sequence_number = 3)"
             )
             const query = { tenantId: "copied", filter: { metadata: [] }, order: "asc" } as const
             const page = yield* store.page({ ...query, offset: 0, limit: 10 }, false)
@@ -946,15 +847,18 @@ export const storeContract = <E>(
         yield* stored([first!, second!])
         for (const sequence of ["9007199254740993", "18446744073709551615"]) {
           yield* tamper(
-            `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body, sequence_number)`
-              + ` SELECT kafka_partition, kafka_offset, json, ${sequence} FROM ${database}.events`
-              + " WHERE tenant_id = 'beyond' AND sequence_number = 2"
+            `INSERT INTO ${database}.events SELECT * REPLACE (${sequence} AS sequence_number)`
+              + ` FROM (SELECT * FROM ${database}.events`
+              + " WHERE tenant_id = 'beyond' AND sequence_number = 2)"
           )
         }
         for (const filter of [{}, { actorId: first!.actor.id }]) {
           const { bodies, total } = yield* found("beyond", filter)
           assert.strictEqual(total, 4)
-          assert.sameMembers([...bodies], [...textsOf([first!, second!, second!, second!])])
+          assert.sameMembers(
+            bodies.map((body) => JSON.parse(body).id as string),
+            [first!, second!, second!, second!].map(({ id }) => id)
+          )
         }
       })
     )
@@ -972,20 +876,11 @@ export const storeContract = <E>(
       })
     )
 
-    it.effect("stores an insert whole or not at all", () =>
+    it.effect("takes no rows, and not more than the most", () =>
       Effect.gen(function* () {
         const store = yield* EventStore
         const [good] = rowsOf(chainOf("whole", 1))
-        const failed = (body: Buffer) =>
-          store.insertEvents([good!, { partition: 0, offset: 1, body }]).pipe(
-            Effect.flip,
-            Effect.map((error: StoreUnavailable) => error.operation)
-          )
-        for (const text of ["{\n}", "{\x01}"]) {
-          assert.strictEqual(yield* failed(Buffer.from(text)), "insertEvents")
-        }
-        assert.strictEqual((yield* found("whole", {})).total, 0)
-        yield* store.insertEvents([])
+        assert.deepStrictEqual(yield* store.insertEvents([]), [])
         const rows = Array.from({ length: 50_001 }, () => good!)
         assert.isTrue(Exit.hasDies(yield* Effect.exit(store.insertEvents(rows))))
       })
@@ -1060,11 +955,14 @@ export const longStoreContract = <E>(
         ]
         for (const [field, sample, filter] of fields) {
           const tenant = `exact-${field}`
-          const events = allTexts.map((text, index) => storedEvent(tenant, index + 1, sample(text)))
+          // No id holds control characters.
+          const own =
+            field === "metadata" ? allTexts : allTexts.filter((text) => !/[\0-\x1f]/.test(text))
+          const events = own.map((text, index) => storedEvent(tenant, index + 1, sample(text)))
           yield* stored(events)
           yield* Effect.forEach(
             events,
-            (event, index) => assertFinds(tenant, filter(allTexts[index]!), [event]),
+            (event, index) => assertFinds(tenant, filter(own[index]!), [event]),
             { concurrency: 4 }
           )
         }
@@ -1102,70 +1000,67 @@ export const longStoreContract = <E>(
       })
     )
 
-    it.effect(
-      "counts the values of fields as filters by them find them, in rows of both forms",
-      () =>
-        Effect.gen(function* () {
-          const [samples = []] = fc.sample(anyEvents, 1)
-          const tenants = ["facets-columns", "facets-bytes"] as const
-          const chains = tenants.map((tenant) =>
-            samples.map((sample, index) => storedEvent(tenant, index + 1, sample))
-          )
-          yield* stored(chains[0]!, 43)
-          yield* keptAsBytes(chains[1]!, 44)
-          const context = yield* Effect.context<EventStore>()
-          const fields = ["action", "actor_id", "outcome", "resource_type"] as const
-          const law = Effect.fnUntraced(function* (filter: EventFilter, path: string) {
-            for (const [at, tenantId] of tenants.entries()) {
-              const query = { tenantId, filter, fields, paths: [path], limit: 1_000 }
-              const { facets, total } = yield* EventStore.use((store) => store.facets(query, false))
-              const expected = chains[at]!.filter((event) => matches(filter, event))
-              assert.strictEqual(total, expected.length)
-              const [byAction, byActor, byOutcome, byType, byPath] = facets
-              const counted = (of: (event: AuditEvent) => string) =>
-                new Map([...Map.groupBy(expected, of)].map(([key, events]) => [key, events.length]))
-              const shown = (facet = byAction) =>
-                new Map(facet!.groups.map(({ count, key }) => [key, count]))
-              assert.deepStrictEqual(
-                shown(byAction),
-                counted(({ action }) => action)
-              )
-              assert.deepStrictEqual(
-                shown(byActor),
-                counted(({ actor }) => actor.id)
-              )
-              assert.deepStrictEqual(
-                shown(byOutcome),
-                counted(({ outcome }) => outcome)
-              )
-              assert.deepStrictEqual(
-                shown(byType),
-                counted(({ resource }) => resource.type)
-              )
-              const having = expected.filter((event) =>
-                matches(
-                  { ...emptyFilter, where: printWhere({ metadata: path, exists: true }) },
-                  event
-                )
-              )
-              assert.strictEqual(byPath!.missing, total - having.length, path)
-              for (const { count, key } of byPath!.groups) {
-                if (key.startsWith("{")) continue
-                const one = { ...emptyFilter, metadata: [{ path, value: key }] }
-                const found = expected.filter((event) => matches(one, event)).length
-                assert.strictEqual(count, found, `${path} is ${JSON.stringify(key)}`)
-              }
-            }
-          })
-          yield* Effect.promise(() =>
-            fc.assert(
-              fc.asyncProperty(anyFilter, anyPath, (filter, path) =>
-                Effect.runPromiseWith(context)(law(filter, path))
-              ),
-              { numRuns: runs(filters) }
+    it.effect("counts the values of fields as filters by them find them", () =>
+      Effect.gen(function* () {
+        const [samples = []] = fc.sample(anyEvents, 1)
+        const tenants = ["facets"] as const
+        const chains = tenants.map((tenant) =>
+          samples.map((sample, index) => storedEvent(tenant, index + 1, sample))
+        )
+        yield* stored(chains[0]!, 43)
+        const context = yield* Effect.context<EventStore>()
+        const fields = ["action", "actor_id", "outcome", "resource_type"] as const
+        const law = Effect.fnUntraced(function* (filter: EventFilter, path: string) {
+          for (const [at, tenantId] of tenants.entries()) {
+            const query = { tenantId, filter, fields, paths: [path], limit: 1_000 }
+            const { facets, total } = yield* EventStore.use((store) => store.facets(query, false))
+            const expected = chains[at]!.filter((event) => matches(filter, event))
+            assert.strictEqual(total, expected.length)
+            const [byAction, byActor, byOutcome, byType, byPath] = facets
+            const counted = (of: (event: AuditEvent) => string) =>
+              new Map([...Map.groupBy(expected, of)].map(([key, events]) => [key, events.length]))
+            const shown = (facet = byAction) =>
+              new Map(facet!.groups.map(({ count, key }) => [key, count]))
+            assert.deepStrictEqual(
+              shown(byAction),
+              counted(({ action }) => action)
             )
-          )
+            assert.deepStrictEqual(
+              shown(byActor),
+              counted(({ actor }) => actor.id)
+            )
+            assert.deepStrictEqual(
+              shown(byOutcome),
+              counted(({ outcome }) => outcome)
+            )
+            assert.deepStrictEqual(
+              shown(byType),
+              counted(({ resource }) => resource.type)
+            )
+            const having = expected.filter((event) =>
+              matches(
+                { ...emptyFilter, where: printWhere({ metadata: path, exists: true }) },
+                event
+              )
+            )
+            assert.strictEqual(byPath!.missing, total - having.length, path)
+            for (const { count, key } of byPath!.groups) {
+              if (key.startsWith("{")) continue
+              const one = { ...emptyFilter, metadata: [{ path, value: key }] }
+              const found = expected.filter((event) => matches(one, event)).length
+              assert.strictEqual(count, found, `${path} is ${JSON.stringify(key)}`)
+            }
+          }
         })
+        yield* Effect.promise(() =>
+          fc.assert(
+            fc.asyncProperty(anyFilter, anyPath, (filter, path) =>
+              Effect.runPromiseWith(context)(law(filter, path))
+            ),
+            { numRuns: runs(filters) }
+          )
+        )
+      })
     )
 
     it.effect("finds every number by its RFC 8785 text, and no other", () =>
@@ -1247,10 +1142,8 @@ export const longStoreContract = <E>(
             metadata: JSON.parse(JSON.stringify({ order: { amount }, region, zone })) as JsonObject
           }
         }
-        const tenants = ["numbers-columns", "numbers-bytes"] as const
-        const [columns, bytes] = tenants.map((tenant) => chainOf(tenant, 240, (n) => draft(n)))
-        yield* stored(columns!, 45)
-        yield* keptAsBytes(bytes!, 46)
+        const chain = chainOf("sums", 240, (n) => draft(n))
+        yield* stored(chain, 45)
 
         type Shape = Pick<StatsQuery, "groupBy" | "interval" | "measure">
         const textOf = (value: unknown) =>
@@ -1374,13 +1267,11 @@ export const longStoreContract = <E>(
           { groupBy: ["outcome", "metadata.region"], measure: "order.amount" },
           { groupBy: ["action"], measure: "order.nothing" }
         ]
-        for (const chain of [columns!, bytes!]) {
-          for (const shape of shapes) {
-            yield* law(chain, emptyFilter, shape)
-            yield* law(chain, { ...emptyFilter, fromSequence: 7, outcome: "success" }, shape)
-          }
-          yield* law(chain, { ...emptyFilter, action: "nobody.does" }, shapes[4]!)
+        for (const shape of shapes) {
+          yield* law(chain, emptyFilter, shape)
+          yield* law(chain, { ...emptyFilter, fromSequence: 7, outcome: "success" }, shape)
         }
+        yield* law(chain, { ...emptyFilter, action: "nobody.does" }, shapes[4]!)
       })
     )
 
@@ -1394,9 +1285,9 @@ export const longStoreContract = <E>(
           metadata: { third: n % 3 === 0 }
         })
         const columns = chainOf("by-time", 21_000, draft)
-        const bytes = chainOf("by-time-bytes", 300, draft)
+        const few = chainOf("by-time-few", 300, draft)
         yield* stored(columns, 47)
-        yield* keptAsBytes(bytes, 48)
+        yield* stored(few, 48)
         const byTime = (a: AuditEvent, b: AuditEvent) =>
           a.timestamp === b.timestamp
             ? a.sequence_number - b.sequence_number
@@ -1407,7 +1298,7 @@ export const longStoreContract = <E>(
           { ...emptyFilter, metadata: [{ path: "third", value: "true" }] },
           { ...emptyFilter, action: "nobody.does" }
         ]
-        for (const chain of [columns, bytes]) {
+        for (const chain of [columns, few]) {
           for (const filter of filters) {
             for (const order of ["asc", "desc"] as const) {
               const chosen = chain.filter((event) => matches(filter, event)).sort(byTime)

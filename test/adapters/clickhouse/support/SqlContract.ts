@@ -61,25 +61,10 @@ const refusalOf = (tenantId: string, sql: string) =>
     })
   )
 
-const tamper = (sql: string) =>
-  ClickHouseConnection.use(({ client }) => Effect.promise(() => client.command({ query: sql })))
-
 const stored = (events: ReadonlyArray<AuditEvent>, partition: number) =>
   EventStore.use((store) =>
     Effect.andThen(store.migrate, store.insertEvents(rowsOf(events, partition)))
   )
-
-/** Rows that keep their bytes, as those of earlier versions did. */
-const keepBytes = Effect.fnUntraced(function* (tenant: string) {
-  const own = `tenant_id = '${tenant}'`
-  yield* tamper(
-    `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body)`
-      + ` SELECT kafka_partition, kafka_offset, json FROM ${database}.events WHERE ${own}`
-  )
-  yield* tamper(
-    `ALTER TABLE ${database}.events DELETE WHERE ${own} AND body = '' SETTINGS mutations_sync = 2`
-  )
-})
 
 /** A row of the view `events` as the event says it. */
 const rowOf = (event: AuditEvent): Row => ({
@@ -119,17 +104,13 @@ export const sqlContract = (
     let tenants = 0
     const newTenant = () => `sql-${tenants++}`
 
-    it.effect("shows each event as it is, in both forms that rows have", () =>
+    it.effect("shows each event as it is", () =>
       Effect.gen(function* () {
-        const context = yield* Effect.context<EventStore | SqlStore | ClickHouseConnection>()
-        const check = Effect.fnUntraced(function* (
-          samples: ReadonlyArray<Sample>,
-          isKept: boolean
-        ) {
+        const context = yield* Effect.context<EventStore | SqlStore>()
+        const check = Effect.fnUntraced(function* (samples: ReadonlyArray<Sample>) {
           const tenant = newTenant()
           const events = samples.map((sample, at) => storedEvent(tenant, at + 1, sample))
           yield* stored(events, tenants)
-          if (isKept) yield* keepBytes(tenant)
           const rows = yield* asked(
             tenant,
             "SELECT * EXCEPT metadata FROM events ORDER BY sequence_number"
@@ -144,8 +125,8 @@ export const sqlContract = (
         })
         yield* Effect.promise(() =>
           fc.assert(
-            fc.asyncProperty(anyEvents, fc.boolean(), (samples, isKept) =>
-              Effect.runPromiseWith(context)(check(samples, isKept))
+            fc.asyncProperty(anyEvents, (samples) =>
+              Effect.runPromiseWith(context)(check(samples))
             ),
             { numRuns: runs(20), endOnFailure: true }
           )
@@ -438,63 +419,57 @@ export const sqlContract = (
           { timestamp: timeAt(20), action: "other.x" },
           { timestamp: timeAt(10), metadata: { n: null } }
         ]
-        for (const isKept of [false, true]) {
-          const tenantId = newTenant()
-          const events = samples.map((sample, at) => storedEvent(tenantId, at + 1, sample))
-          yield* stored(events, tenants)
-          yield* stored([storedEvent(newTenant(), 1, samples[0])], tenants)
-          if (isKept) yield* keepBytes(tenantId)
-          const table = (over: Partial<EventTableQuery>) =>
-            SqlStore.use((store) =>
-              store.events(
-                {
-                  tenantId,
-                  filter: { metadata: [] },
-                  order: "asc",
-                  fields: ["sequence_number"],
-                  format: "ndjson",
-                  ...over
-                },
-                false
-              )
+        const tenantId = newTenant()
+        const events = samples.map((sample, at) => storedEvent(tenantId, at + 1, sample))
+        yield* stored(events, tenants)
+        yield* stored([storedEvent(newTenant(), 1, samples[0])], tenants)
+        const table = (over: Partial<EventTableQuery>) =>
+          SqlStore.use((store) =>
+            store.events(
+              {
+                tenantId,
+                filter: { metadata: [] },
+                order: "asc",
+                fields: ["sequence_number"],
+                format: "ndjson",
+                ...over
+              },
+              false
             )
-          const rows = (over: Partial<EventTableQuery>) =>
-            Effect.map(table(over), (bytes) =>
-              String(bytes)
-                .split("\n")
-                .filter(Boolean)
-                .map((line) => JSON.parse(line) as Row)
-            )
-          const values = (over: Partial<EventTableQuery>) =>
-            Effect.map(rows(over), (all) => all.map((row) => Object.values(row)))
-          assert.deepStrictEqual(yield* values({}), [[1], [2], [3], [4]])
-          assert.deepStrictEqual(yield* values({ order: "desc" }), [[4], [3], [2], [1]])
-          assert.deepStrictEqual(yield* values({ sort: "timestamp" }), [[2], [4], [3], [1]])
-          assert.deepStrictEqual(yield* values({ filter: { metadata: [], action: "other.x" } }), [
-            [3]
-          ])
-          const paths = ["n", "deep.text", "deep", "list", strange, "no\u0000\n"]
-          const fields = paths.map((path) => `metadata.${path}` as const)
-          assert.deepStrictEqual(yield* values({ fields }), [
-            ["1.5", 'ä "q"', '{"text":"ä \\"q\\""}', '[1,"x"]', null, null],
-            ["7", null, "{}", null, "true", null],
-            [null, null, null, null, null, null],
-            ["null", null, null, null, null, null]
-          ])
-          const [first] = yield* rows({ fields: [...fields, "action"] })
-          assert.deepStrictEqual(Object.keys(first!), [...fields, "action"])
-          const whole = yield* rows({ fields: eventFields.map(({ name }) => name) })
-          for (const [at, { metadata: text, ...row }] of whole.entries()) {
-            const event = events[at]!
-            assert.deepStrictEqual(
-              text === "" ? undefined : JSON.parse(String(text)),
-              event.metadata
-            )
-            const { content_hash: _, erased_at: __, ...shown } = rowOf(event)
-            assert.deepStrictEqual(row, { ...shown, tenant_id: tenantId })
-          }
-          assert.match(String(yield* table({ format: "parquet" })), /^PAR1.*PAR1$/s)
+          )
+        const rows = (over: Partial<EventTableQuery>) =>
+          Effect.map(table(over), (bytes) =>
+            String(bytes)
+              .split("\n")
+              .filter(Boolean)
+              .map((line) => JSON.parse(line) as Row)
+          )
+        const values = (over: Partial<EventTableQuery>) =>
+          Effect.map(rows(over), (all) => all.map((row) => Object.values(row)))
+        assert.deepStrictEqual(yield* values({}), [[1], [2], [3], [4]])
+        assert.deepStrictEqual(yield* values({ order: "desc" }), [[4], [3], [2], [1]])
+        assert.deepStrictEqual(yield* values({ sort: "timestamp" }), [[2], [4], [3], [1]])
+        assert.deepStrictEqual(yield* values({ filter: { metadata: [], action: "other.x" } }), [
+          [3]
+        ])
+        const paths = ["n", "deep.text", "deep", "list", strange, "no\u0000\n"]
+        const fields = paths.map((path) => `metadata.${path}` as const)
+        assert.deepStrictEqual(yield* values({ fields }), [
+          ["1.5", 'ä "q"', '{"text":"ä \\"q\\""}', '[1,"x"]', null, null],
+          ["7", null, "{}", null, "true", null],
+          [null, null, null, null, null, null],
+          ["null", null, null, null, null, null]
+        ])
+        const [first] = yield* rows({ fields: [...fields, "action"] })
+        assert.deepStrictEqual(Object.keys(first!), [...fields, "action"])
+        const whole = yield* rows({ fields: eventFields.map(({ name }) => name) })
+        for (const [at, { metadata: text, ...row }] of whole.entries()) {
+          const event = events[at]!
+          assert.deepStrictEqual(text === "" ? undefined : JSON.parse(String(text)), event.metadata)
+          const { content_hash: _, erased_at: __, ...shown } = rowOf(event)
+          assert.deepStrictEqual(row, { ...shown, tenant_id: tenantId })
         }
+        assert.match(String(yield* table({ format: "parquet" })), /^PAR1.*PAR1$/s)
       })
     )
 

@@ -36,7 +36,8 @@ export const storedEvent = (tenant: string, sequence: number, sample: Sample = {
 /** The bytes that stand in the topic. */
 export const bodyOf = (event: AuditEvent): Buffer => {
   const { action, actor, id, metadata, outcome, resource, timestamp, ...rest } = event
-  const { content_hash, created_at, hash, prev_hash, sequence_number, tenant_id, ...details } = rest
+  const { content_hash, created_at, erased_at, hash, prev_hash, ...more } = rest
+  const { sequence_number, tenant_id, ...details } = more
   const sent = JSON.stringify({
     id,
     timestamp,
@@ -52,7 +53,8 @@ export const bodyOf = (event: AuditEvent): Buffer => {
     prev_hash,
     ...details,
     content_hash,
-    hash
+    hash,
+    erased_at
   })
   const middle = metadata === undefined ? "" : `,"metadata":${canonicalize(metadata as JsonObject)}`
   return Buffer.from(`${sent.slice(0, -1)}${middle},${added.slice(1)}`, "utf8")

@@ -6,7 +6,7 @@ const TIME_LENGTH: usize = 27
 /** A double holds every integer of so many digits. */
 const SEQUENCE_DIGITS_MAX: usize = 15
 const YEAR_MIN: i32 = 1900
-const YEAR_MAX: i32 = 2254
+const YEAR_MAX: i32 = 2261
 
 /** What was read last: microseconds since 1970. */
 export let time: i64 = 0
