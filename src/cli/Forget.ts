@@ -9,7 +9,7 @@ alk forget record <file>
 Takes what was erased out of the topics themselves, by rewriting the files of a Kafka broker: plan says
 what there is to do, apply does it while the broker is stopped. With the embedded broker the files are in
 ALK_DATA_DIR; of another broker, --log-dir names its log.dirs, and ALK_SECRET has to be that of the
-service. It can be ended at any time: run it again. What it did becomes an act in alk's own log: with the
+service: by it genuine erasures are known. It can be ended at any time: run it again. What it did becomes an act in alk's own log: with the
 embedded broker at the next start; else record writes what apply has left in the file alk-forgotten.json of
 the log folder, with the configuration of the service.
 `
@@ -73,13 +73,13 @@ export interface ForgetReport {
   /** Events and executions whose details were erased, ever. */
   readonly erasures: number
   readonly partitions: ReadonlyArray<ForgottenPartition>
-  /** Commands were not looked at: who has written alk.state can't be said without ALK_SECRET. */
-  readonly commands_left: boolean
+  /** Partitions that stay as they are: `alk.state` does not say which erasures are genuine. */
+  readonly partitions_left: ReadonlyArray<number>
 }
 
-export const COMMANDS_LEFT =
-  "alk.commands was left as it is: without ALK_SECRET it can't be said which commands were applied. "
-  + "They expire after 14 days"
+export const partitionsLeft = (partitions: ReadonlyArray<number>): string =>
+  `left as they are: partitions ${partitions.join(", ")}. alk.state of theirs is not in these folders, or`
+  + " not whole, or of another ALK_SECRET: it says which erasures are genuine"
 
 const partitionLine = (partition: ForgottenPartition): string =>
   `  ${`${partition.topic}-${partition.partition}`.padEnd(24)} `

@@ -25,10 +25,10 @@ import {
   partitionFolders
 } from "../adapters/kafka/segments/LogFolder.ts"
 import {
-  COMMANDS_LEFT,
   type ForgetArguments,
   type ForgetReport,
-  forgetLines
+  forgetLines,
+  partitionsLeft
 } from "../cli/Forget.ts"
 import { Progress } from "../cli/terminal/Progress.ts"
 import type { Config } from "../config/Config.ts"
@@ -49,7 +49,7 @@ const refuse = (message: string) => new LogFolderUnusable({ message })
 /** Where the log is, and the secret of its service. */
 interface Place {
   readonly logDirs: ReadonlyArray<string>
-  readonly secret: string | undefined
+  readonly secret: string
 }
 
 const secretIn = (dataDir: string): string | undefined => {
@@ -61,7 +61,11 @@ const secretIn = (dataDir: string): string | undefined => {
 const placeOf = Effect.fnUntraced(function* (config: Config, { action, logDirs }: ForgetArguments) {
   const { dataDir } = config
   const given = config.secret && Redacted.value(config.secret)
-  if (logDirs.length > 0) return { logDirs, secret: given } satisfies Place
+  const placed = (folders: ReadonlyArray<string>, secret = given) =>
+    secret === undefined
+      ? refuse("forget: set ALK_SECRET to that of the service: by it genuine erasures are known")
+      : Effect.succeed<Place>({ logDirs: folders, secret })
+  if (logDirs.length > 0) return yield* placed(logDirs)
   if (!embedsBroker(config)) {
     return yield* refuse("forget: name the folders of the broker on this machine: --log-dir")
   }
@@ -72,7 +76,7 @@ const placeOf = Effect.fnUntraced(function* (config: Config, { action, logDirs }
     )
   }
   if (action === "apply") yield* DataFolder.open(dataDir)
-  return { logDirs: [logDir], secret: given ?? secretIn(dataDir) } satisfies Place
+  return yield* placed([logDir], given ?? secretIn(dataDir))
 })
 
 const expected = [RecordsUnreadable, RecordUnreadable, NoRoom]
@@ -98,8 +102,8 @@ const foldersOf = Effect.fnUntraced(function* (prefix: string, logDirs: Readonly
 
 const reportOf = (
   prefix: string,
-  { logDirs, secret }: Place,
-  { erasures, partitions }: ForgettingPlan,
+  { logDirs }: Place,
+  { erasures, partitions, unproven }: ForgettingPlan,
   applied: boolean
 ): ForgetReport => ({
   log_dirs: logDirs,
@@ -113,7 +117,7 @@ const reportOf = (
     records_replaced: segments.reduce((sum, { replaced }) => sum + replaced, 0),
     records_removed: segments.reduce((sum, { dropped }) => sum + dropped, 0)
   })),
-  commands_left: secret === undefined
+  partitions_left: unproven
 })
 
 const apply = Effect.fnUntraced(function* (
@@ -204,7 +208,7 @@ export const forget = Effect.fnUntraced(function* (
   }
   const plan = yield* step(() => planForgetting(log))
   if (isApplied) yield* apply(log, plan, first)
-  line.end(place.secret === undefined ? COMMANDS_LEFT : undefined)
+  line.end(plan.unproven.length === 0 ? undefined : partitionsLeft(plan.unproven))
   const report = reportOf(prefix, place, plan, isApplied)
   const isHuman = !args.json && process.stdout.isTTY === true
   print(isHuman ? forgetLines(report) : `${JSON.stringify(report)}\n`)

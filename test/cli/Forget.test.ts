@@ -20,7 +20,7 @@ describe("alk forget", () => {
   )
 
   it("says what it did, and what there is nothing of", () => {
-    const report = { log_dirs: ["a"], erasures: 3, commands_left: false, partitions: [] }
+    const report = { log_dirs: ["a"], erasures: 3, partitions_left: [], partitions: [] }
     assert.strictEqual(
       forgetLines({ ...report, applied: true }),
       "the topics hold nothing more of 3 erasures\n"

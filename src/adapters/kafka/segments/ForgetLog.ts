@@ -9,7 +9,7 @@ import { ErasedEvents } from "../../../domain/forgetting/ErasedEvents.ts"
 import { ErasedFacts } from "../../../domain/forgetting/ErasedFacts.ts"
 import type { ForgettingRun, RewrittenSegment } from "../../../domain/forgetting/ForgettingRun.ts"
 import type { ForgettingTopic } from "../../../domain/forgetting/ForgettingTopic.ts"
-import { everythingOwn, nothingOwn, OwnOffsets } from "../../../domain/records/OwnOffsets.ts"
+import { nothingOwn, OwnOffsets } from "../../../domain/records/OwnOffsets.ts"
 import { RecordMac } from "../../../domain/records/RecordMac.ts"
 import { APPLIED_KEY, readApplied } from "../../../domain/records/StateRecords.ts"
 import { type TopicKind, topicName } from "../../../domain/records/Topics.ts"
@@ -37,8 +37,8 @@ export type FolderTopic = (typeof FORGETTING_TOPICS)[number]
 export interface ForgettingLog {
   readonly prefix: string
   readonly folders: Readonly<Record<FolderTopic, PartitionFolders>>
-  /** By which what the sequencers have applied is believed; without it commands stay. */
-  readonly secret: string | undefined
+  /** By which what the sequencers have written is believed. */
+  readonly secret: string
   /** A broker may be running on the folders: nothing is written then. */
   readonly isWritten: boolean
   readonly progress: (line: () => string) => void
@@ -55,6 +55,8 @@ export interface ForgettingPlan {
   readonly erasures: number
   /** Those in which something changes. */
   readonly partitions: ReadonlyArray<PlannedPartition>
+  /** Those of which it can't be said what the sequencers have written: they stay as they are. */
+  readonly unproven: ReadonlyArray<number>
 }
 
 const said = ({ prefix, progress }: ForgettingLog, what: string, kind: TopicKind, of: number) =>
@@ -109,7 +111,7 @@ const planned = async (
  */
 const changelogOf = async (log: ForgettingLog, partition: number) => {
   const folder = log.folders.state.get(partition)
-  if (folder === undefined || log.secret === undefined) return { applied: -1, own: everythingOwn }
+  if (folder === undefined) return { applied: -1, own: nothingOwn }
   const own = new OwnOffsets()
   const mac = new RecordMac(log.secret)
   const topic = topicName(log.prefix, "state")
@@ -123,18 +125,20 @@ const changelogOf = async (log: ForgettingLog, partition: number) => {
   }
   await eachCommitted(folder, log.isWritten, take, foreignIn(log, "state", partition))
   // What is not known to be a sequencer's erases nothing.
-  return own.isWhole ? { applied, own } : { applied: -1, own: nothingOwn }
+  const isProven = own.isWhole && own.next("events") !== undefined
+  return isProven ? { applied, own } : { applied: -1, own: nothingOwn }
 }
 
 const planOf = async (log: ForgettingLog, partition: number): Promise<ForgettingPlan> => {
   const { applied, own } = await changelogOf(log, partition)
+  if (own === nothingOwn) return { erasures: 0, partitions: [], unproven: [partition] }
   const isOwn = (chain: Chain) => (offset: number) => own.isOwn(chain, offset)
   const eventsOf = (cut: boolean) => new ErasedEvents(cut)
   const events = await learn(log, "events", partition, eventsOf, isOwn("events"))
   const factsOf = (cut: boolean) => new ErasedFacts(cut)
   const facts = await learn(log, "traces", partition, factsOf, isOwn("traces"))
   const erasures = events.topic.erasures + facts.topic.erasures
-  if (erasures === 0) return { erasures, partitions: [] }
+  if (erasures === 0) return { erasures, partitions: [], unproven: [] }
   const inEvents = await planned(log, "events", partition, events)
   // Before the commands: of erased executions their spans are known then.
   const inTraces = await planned(log, "traces", partition, facts)
@@ -143,7 +147,7 @@ const planOf = async (log: ForgettingLog, partition: number): Promise<Forgetting
     applied === -1
       ? []
       : await planned(log, "commands", partition, { topic, transactions: new Transactions() })
-  return { erasures, partitions: [...inEvents, ...inTraces, ...inCommands] }
+  return { erasures, partitions: [...inEvents, ...inTraces, ...inCommands], unproven: [] }
 }
 
 /** What is to be changed. @throws RecordsUnreadable, RecordUnreadable */
@@ -151,12 +155,14 @@ export const planForgetting = async (log: ForgettingLog): Promise<ForgettingPlan
   const numbers = new Set(FORGETTING_TOPICS.flatMap((kind) => [...log.folders[kind].keys()]))
   let erasures = 0
   const partitions: Array<PlannedPartition> = []
+  const unproven: Array<number> = []
   for (const partition of [...numbers].sort((left, right) => left - right)) {
     const found = await planOf(log, partition)
     erasures += found.erasures
     partitions.push(...found.partitions)
+    unproven.push(...found.unproven)
   }
-  return { erasures, partitions }
+  return { erasures, partitions, unproven }
 }
 
 /** Room that stays free beside a new segment. */

@@ -115,7 +115,22 @@ class Partition {
   }
 }
 
-const freshLog = () => {
+/** What a sequencer writes of how far it has come, as the record of `alk.state` at an offset. */
+const progress = (command: number, secret = SECRET, offset = 0): BatchRecord =>
+  stateRecord(
+    "applied",
+    { command_offset: command, events_next: 1_000, traces_next: 1_000 },
+    secret,
+    offset
+  )
+
+const stateRecord = (key: string, content: object, secret = SECRET, offset = 0): BatchRecord => {
+  const value = JSON.stringify(content)
+  const one = { topic: "alk.state", partition: 0, offset, key, value, headers: {} }
+  return { key, value, headers: { [MAC_HEADER]: new RecordMac(secret).of(one) } }
+}
+
+const freshLog = async (states: ReadonlyArray<BatchRecord> = [progress(-1)]) => {
   const logDir = join(root, String(folders++))
   mkdirSync(logDir, { recursive: true })
   const events = new Partition(logDir, "alk.events")
@@ -134,6 +149,8 @@ const freshLog = () => {
     isWritten: false,
     progress: () => undefined
   }
+  for (const one of states) await state.batch([one])
+  state.roll()
   return { logDir, events, commands, state, log }
 }
 
@@ -188,7 +205,7 @@ const applied = async (log: ForgettingLog, logDir: string) => {
 
 describe("forgetting in events", () => {
   it("takes the details of erased events, and nothing else, in the segments that hold them", async () => {
-    const { events, log, logDir } = freshLog()
+    const { events, log, logDir } = await freshLog()
     const chain = new Chain("acme")
     const first = [1, 2, 3].map((n) => record(chain.append(secretEvent(`e-${n}`))))
     await events.batch(first, 7n)
@@ -231,7 +248,7 @@ describe("forgetting in events", () => {
 
   it("leaves batches that can't be read where they are, and names them", async () => {
     const said: Array<string> = []
-    const { events, log: silent, logDir } = freshLog()
+    const { events, log: silent, logDir } = await freshLog()
     const log = { ...silent, progress: (line: () => string) => said.push(line()) }
     const chain = new Chain("acme")
     await events.batch([record(chain.append(secretEvent("e-1")))])
@@ -258,7 +275,7 @@ describe("forgetting in events", () => {
   })
 
   it("believes no erasure that does not count", async () => {
-    const { events, log } = freshLog()
+    const { events, log } = await freshLog()
     const chain = new Chain("acme")
     await events.batch([record(chain.append(secretEvent("e-1")))])
     const head = chain.head
@@ -284,7 +301,7 @@ describe("forgetting in events", () => {
   })
 
   it("leaves an event whose content is not the one that was erased", async () => {
-    const { events, log } = freshLog()
+    const { events, log } = await freshLog()
     const chain = new Chain("acme")
     await events.batch([record(chain.append(secretEvent("e-1")))])
     await events.batch([record(erasing(chain, 1, { content_hash: "ab".repeat(32) }))])
@@ -293,7 +310,7 @@ describe("forgetting in events", () => {
   })
 
   it("removes what a transaction tried that was aborted", async () => {
-    const { events, log, logDir } = freshLog()
+    const { events, log, logDir } = await freshLog()
     const chain = new Chain("acme")
     const tried = new Chain("acme")
     tried.append(secretEvent("e-9"))
@@ -309,7 +326,7 @@ describe("forgetting in events", () => {
   })
 
   it("works where the start of the topic is gone", async () => {
-    const { log, logDir } = freshLog()
+    const { log, logDir } = await freshLog()
     const chain = new Chain("acme")
     for (let n = 1; n <= 5; n++) chain.append(secretEvent(`e-${n}`))
     const events = new Partition(logDir, "alk.events", 4)
@@ -323,7 +340,7 @@ describe("forgetting in events", () => {
       (bytes: Buffer) => bytes.fill(bytes[70]! ^ 1, 70, 71),
       (bytes: Buffer) => bytes.subarray(0, -3)
     ]) {
-      const { events, log } = freshLog()
+      const { events, log } = await freshLog()
       const chain = new Chain("acme")
       await events.batch([record(chain.append(secretEvent("e-1"))), record(erasing(chain, 1))])
       events.roll()
@@ -345,25 +362,14 @@ describe("forgetting in commands", () => {
     return { key: "acme", value, headers: { [FORMAT_HEADER]: String(format) } }
   }
 
-  /** What a sequencer writes of how far it has come, as the record of `alk.state` at an offset. */
-  const progress = (command: number, secret = SECRET, offset = 0): BatchRecord =>
-    stateRecord("applied", { command_offset: command, events_next: 2 }, secret, offset)
-
-  const stateRecord = (key: string, content: object, secret = SECRET, offset = 0): BatchRecord => {
-    const value = JSON.stringify(content)
-    const one = { topic: "alk.state", partition: 0, offset, key, value, headers: {} }
-    return { key, value, headers: { [MAC_HEADER]: new RecordMac(secret).of(one) } }
-  }
-
   const withCommands = async (states: ReadonlyArray<BatchRecord>) => {
-    const made = freshLog()
-    const { commands, events, state } = made
+    const made = await freshLog(states)
+    const { commands, events } = made
     const chain = new Chain("acme")
     await events.batch([record(chain.append(secretEvent("e-1"))), record(erasing(chain, 1))])
     await commands.batch([commandOf(["e-1"]), commandOf(["e-2"])])
     await commands.batch([commandOf(["e-1"])])
-    for (const one of states) await state.batch([one])
-    for (const one of [events, commands, state]) one.roll()
+    for (const one of [events, commands]) one.roll()
     return made
   }
 
@@ -389,32 +395,25 @@ describe("forgetting in commands", () => {
     ])
   })
 
-  it("forgets nothing where what says which erasures are the service's is gone", async () => {
-    const owner = stateRecord("owner", { owner: randomUUID() })
-    const { log } = await withCommands([owner])
-    assert.deepStrictEqual(await planForgetting(log), { erasures: 0, partitions: [] })
-  })
-
-  it("removes none where the service has not said that it was applied", async () => {
-    for (const states of [[], [progress(2, "another secret that is long enough")]]) {
+  it("forgets nothing where it can't be said which erasures are the service's", async () => {
+    const left = { erasures: 0, partitions: [], unproven: [0] }
+    for (const states of [
+      [],
+      [stateRecord("owner", { owner: randomUUID() })],
+      [progress(2, "another secret that is long enough")]
+    ]) {
       const { log } = await withCommands(states)
-      assert.deepStrictEqual(
-        (await planForgetting(log)).partitions.map(({ kind }) => kind),
-        ["events"]
-      )
+      assert.deepStrictEqual(await planForgetting(log), left)
     }
     const { log } = await withCommands([progress(2)])
-    const plan = await planForgetting({ ...log, secret: undefined })
-    assert.deepStrictEqual(
-      plan.partitions.map(({ kind }) => kind),
-      ["events"]
-    )
+    const folders = { ...log.folders, state: new Map<number, string>() }
+    assert.deepStrictEqual(await planForgetting({ ...log, folders }), left)
   })
 })
 
 describe("forgetting that is ended", () => {
   const twoSegments = async () => {
-    const made = freshLog()
+    const made = await freshLog()
     const chain = new Chain("acme")
     for (const id of ["e-1", "e-2"]) {
       await made.events.batch([record(chain.append(secretEvent(id)))])
@@ -487,7 +486,7 @@ describe("forgetting that is ended", () => {
   )
 
   it("writes no journal where there was nothing to do", async () => {
-    const { events, log, logDir } = freshLog()
+    const { events, log, logDir } = await freshLog()
     await events.batch([record(new Chain("acme").append({}))])
     events.roll()
     await applied(log, logDir)
