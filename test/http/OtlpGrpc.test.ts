@@ -15,7 +15,9 @@ import {
   type ServiceError,
   status
 } from "@grpc/grpc-js"
+import { Layer } from "effect"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { CurrentServerTimes, SERVER_TIMES } from "../../src/http/server/ServerTimes.ts"
 import { CommandLogBusy } from "../../src/services/commands/CommandLog.ts"
 import { StatusSchema } from "../../src/services/ingest/otlp/gen/google/rpc/status_pb.js"
 import { ExportLogsServiceResponseSchema } from "../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/logs/v1/logs_service_pb.js"
@@ -31,6 +33,8 @@ const TRACES = `${COLLECTOR}.trace.v1.TraceService/Export`
 const LOGS = `${COLLECTOR}.logs.v1.LogsService/Export`
 const METRICS = `${COLLECTOR}.metrics.v1.MetricsService/Export`
 const MAX_BYTES = 65_536
+/** Milliseconds that a client has to take an answer. */
+const STALLED_MS = 300
 /** Messages of that size that are received at a time. */
 const RECEIVED_AT_ONCE = 4
 
@@ -79,7 +83,8 @@ describe("OTLP over gRPC", () => {
       payloadBytesMax: 65_536,
       actionLengthMax: 128
     }
-    api = await TestApi.start({ otlpGrpcPort: 0, limits }, world)
+    const times = Layer.succeed(CurrentServerTimes, { ...SERVER_TIMES, stalledMs: STALLED_MS })
+    api = await TestApi.start({ otlpGrpcPort: 0, limits }, world, times)
     address = new URL(api.otlpGrpc!)
     client = new Client(address.host, credentials.createInsecure())
     session = connect(address)
@@ -223,6 +228,23 @@ describe("OTLP over gRPC", () => {
     rest.end(framed(message).subarray(9))
     assert.strictEqual(await answer, status.OK)
     assert.deepStrictEqual(await answered(message), empty)
+  })
+
+  it("ends a call whose client has no room for the answer", async () => {
+    const closed = connect(address, { settings: { initialWindowSize: 0 } })
+    const stream = closed.request({
+      ":method": "POST",
+      ":path": TRACES,
+      "content-type": "application/grpc",
+      te: "trailers",
+      authorization: `Bearer ${WRITE_KEY}`
+    })
+    stream.on("error", () => {})
+    stream.end(framed(message))
+    await once(stream, "close")
+    assert.strictEqual(stream.rstCode, constants.NGHTTP2_CANCEL)
+    assert.strictEqual(world.commands.length, 1)
+    closed.destroy()
   })
 
   it("gives up a call whose deadline has passed", async () => {

@@ -19,6 +19,7 @@ import { ExportAnswers } from "../exports/ExportAnswers.ts"
 import type { ExportOrder } from "../exports/ExportOrder.ts"
 import { errorResponse } from "../messages/Answer.ts"
 import { ApiError } from "../messages/ApiError.ts"
+import { CurrentRequest } from "../messages/CurrentRequest.ts"
 import { withKnownQuery } from "../messages/KnownQuery.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { tenantSlots } from "../messages/TenantSlots.ts"
@@ -63,7 +64,14 @@ export const layerShareAuthorization: Layer.Layer<
               return Effect.flatMap(failed.refusal(refusal), errorResponse)
             },
             onSuccess: (link) =>
-              Effect.provideService(withKnownQuery(endpoint, handler), CurrentShareLink, link)
+              CurrentRequest.use((facts) => {
+                facts.tenantId = link.tenant_id
+                return Effect.provideService(
+                  withKnownQuery(endpoint, handler),
+                  CurrentShareLink,
+                  link
+                )
+              })
           })
         )
       }

@@ -17,6 +17,7 @@ import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { Checkpoints } from "../../services/checkpoints/Checkpoints.ts"
 import { Api } from "../Api.ts"
+import { inReadTurns } from "../events/ReadTurns.ts"
 import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
@@ -90,7 +91,7 @@ export const layerChainHandlers = HttpApiBuilder.group(
             ? store.scan({ tenantId, filter, order: "asc" }, deduplicate)
             : traces.chain({ tenantId, first, last, isSuffix: true })
           return HttpServerResponse.stream(
-            chunks.pipe(
+            inReadTurns(tenantId, chunks).pipe(
               Stream.filter((bodies) => bodies.length > 0),
               Stream.map((bodies) => bodies.map((body) => linkLine(chain, body)).join("")),
               Stream.encodeText

@@ -31,7 +31,7 @@ import { CurrentPrincipal } from "../server/Authorization.ts"
 import { CSV_COLUMNS } from "./Csv.ts"
 import { CSV_CONTENT_TYPE, eventText, ocsfText } from "./EventText.ts"
 import { type ListFormat, type ListRequest, listTable, listTypes } from "./QueryContract.ts"
-import { inReadTurn } from "./ReadTurns.ts"
+import { inReadTurn, inReadTurns } from "./ReadTurns.ts"
 import { selectedJson } from "./SelectedFields.ts"
 
 /** The filter with the exclusive bounds of paging by sequence, for what has no pages. */
@@ -157,7 +157,8 @@ export const makeListEvents = Effect.gen(function* () {
       return HttpServerResponse.uint8Array(bytes, { contentType: PARQUET_TYPE })
     }
     if (type !== JSON_TYPE) {
-      const found = store.scan({ ...list, filter: boundedFilter(asked) }, deduplicate)
+      const scanned = store.scan({ ...list, filter: boundedFilter(asked) }, deduplicate)
+      const found = inReadTurns(tenantId, scanned)
       const bytes =
         format === "ocsf"
           ? ocsfText({ serviceName, version: API_VERSION }, found)

@@ -54,6 +54,11 @@ export const matchesEtag = (header: string | undefined, etag: string): boolean =
   return header.trim() === "*" || header.split(",").some((tag) => bare(tag) === bare(etag))
 }
 
+const shared = new WeakSet<Uint8Array>()
+
+/** True of bytes that every answer with them shares. */
+export const isShared = (bytes: Uint8Array): boolean => shared.has(bytes)
+
 /** The answer to GET and HEAD of such a text. */
 export const staticAnswer = (answer: StaticText) => {
   const { cacheControl = CACHE_CONTROL, contentType, headers = {}, text } = answer
@@ -63,7 +68,10 @@ export const staticAnswer = (answer: StaticText) => {
   const encoded = (coding: Coding): Promise<Buffer> => {
     const before = made.get(coding)
     if (before !== undefined) return before
-    const promise = codings[coding](bytes)
+    const promise = codings[coding](bytes).then((body) => {
+      shared.add(body)
+      return body
+    })
     made.set(coding, promise)
     return promise
   }

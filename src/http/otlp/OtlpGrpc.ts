@@ -3,6 +3,7 @@
  * HTTP, so keys, limits, quotas, log lines and answers are the same. What gRPC has beside that is
  * here: statuses, deadlines, and how many messages are received at a time.
  */
+import { constants, type ServerHttp2Stream } from "node:http2"
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import {
   Metadata,
@@ -30,6 +31,7 @@ import { ApiError } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { BODY_TIMEOUT_MS } from "../messages/RequestBody.ts"
 import { reachableUrl } from "../server/HttpListener.ts"
+import { CurrentServerTimes } from "../server/ServerTimes.ts"
 import { PROTOBUF_TYPE, type Refusal, refusalStatus } from "./OtlpEncoding.ts"
 import { OtlpGrpcListener } from "./OtlpGrpcListener.ts"
 import { type Receiving, receivingOf } from "./Receiving.ts"
@@ -163,8 +165,11 @@ const unaryHandler =
   (fork: Fork, outcome: ReturnType<typeof outcomes>, path: string) =>
   (call: ServerUnaryCall<Buffer, Buffer>, respond: sendUnaryData<Buffer>): void => {
     const head = { path, metadata: call.metadata, peer: call.getPeer() }
+    const message = call.request
+    // A call that waits for its client to take the answer holds no message.
+    call.request = Buffer.alloc(0)
     const fiber = fork(
-      Effect.map(outcome(head, call.request), (made) =>
+      Effect.map(outcome(head, message), (made) =>
         "answer" in made ? respond(null, made.answer) : respond(made.refusal)
       )
     )
@@ -180,7 +185,8 @@ const admission =
     fork: Fork,
     outcome: ReturnType<typeof outcomes>,
     keys: Keys["Service"],
-    receiving: Receiving
+    receiving: Receiving,
+    stalledMs: number
   ): ServerInterceptor =>
   ({ path }, call) => {
     const received = Deferred.makeUnsafe<void>()
@@ -210,17 +216,32 @@ const admission =
         const fiber = fork(receive({ path, metadata, peer: call.getPeer() }, proceed))
         return () => interrupt(fiber)
       },
-      onMessage: () => Deferred.doneUnsafe(received, Effect.void)
+      onMessage: () => Deferred.doneUnsafe(received, Effect.void),
+      onAnswer: () => endUnlessTaken(call, stalledMs)
     })
   }
 
-/** A call with somebody who waits for its head, its whole message, and its end before that. */
+/** What a call is sent on, which has no other name in public. */
+interface OnStream {
+  readonly stream: ServerHttp2Stream
+}
+
+/** Ends a call whose client gives its answer no room, however alive its connection is. */
+const endUnlessTaken = (call: ServerInterceptingCallInterface, stalledMs: number): void => {
+  const { stream } = call as unknown as OnStream
+  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), stalledMs)
+  stream.once("close", () => clearTimeout(timer))
+}
+
+/** A call, and what to do with its head, its whole message, its answer, and its end before that. */
 const listening = (
   call: ServerInterceptingCallInterface,
   {
+    onAnswer,
     onHead,
     onMessage
   }: {
+    readonly onAnswer: () => void
     readonly onHead: (metadata: Metadata, proceed: () => void) => () => void
     readonly onMessage: () => void
   }
@@ -237,7 +258,11 @@ const listening = (
           proceed()
         },
         onCancel: () => cancel()
-      })
+      }),
+    sendMessage: (message, next) => {
+      onAnswer()
+      next(message)
+    }
   })
 }
 
@@ -281,6 +306,7 @@ const shutDown = (server: Server, giveUp: Effect.Effect<void>): Effect.Effect<vo
 const serve = Effect.fnUntraced(function* (app: App, port: number) {
   const { host, limits } = yield* ApiSettings
   const keys = yield* Keys
+  const { stalledMs } = yield* CurrentServerTimes
   const calls = yield* FiberSet.make()
   const fork: Fork = yield* FiberSet.runtime(calls)<HttpPlatform.HttpPlatform>()
   const outcome = outcomes(app)
@@ -295,7 +321,7 @@ const serve = Effect.fnUntraced(function* (app: App, port: number) {
           "grpc.max_connection_idle_ms": IDLE_MS,
           "grpc.keepalive_time_ms": KEEPALIVE_MS,
           "grpc.enable_channelz": 0,
-          interceptors: [admission(fork, outcome, keys, receiving)]
+          interceptors: [admission(fork, outcome, keys, receiving, stalledMs)]
         })
     ),
     (running) => shutDown(running, FiberSet.clear(calls))

@@ -1,6 +1,7 @@
 /**
  * How many bytes large answers may hold together while they are on their way, in this process and of
- * a tenant. When that is used up, slow readers give way, and what does not fit is refused.
+ * a tenant, whose share links count for themselves. When that is used up, slow readers give way, then
+ * those of whoever holds the most, and what does not fit is refused.
  */
 import type { ServerResponse } from "node:http"
 import { NodeHttpServerRequest } from "@effect/platform-node"
@@ -9,6 +10,7 @@ import { HttpBody, type HttpServerRequest, HttpServerResponse } from "effect/htt
 import { ApiError, unavailable } from "../messages/ApiError.ts"
 import { BodyBudget, type Holder } from "../messages/BodyBudget.ts"
 import { SSE_TYPE } from "../messages/MediaTypes.ts"
+import { isShared } from "../messages/StaticAnswer.ts"
 import { ReaderStalled } from "./ReaderStalled.ts"
 
 const MIB = 1_048_576
@@ -31,6 +33,11 @@ export const AnswerLimits = Context.Reference<{
   defaultValue: () => ({ bytesMax: 256 * MIB, slowAfterMs: SLOW_AFTER_MS })
 })
 
+/** What node counts of a socket, down to the system's own buffer. */
+interface WithHandle {
+  readonly _handle?: { readonly bytesWritten: number; readonly writeQueueSize: number } | null
+}
+
 class HeldAnswer implements Holder {
   readonly #slowAfterMs: number
   readonly #response: ServerResponse
@@ -47,10 +54,16 @@ class HeldAnswer implements Holder {
     this.#since = { at: now, left: this.#left }
   }
 
-  /** Bytes that have left its connection. */
+  /** Bytes that have left its connection, of those too that were given to it as one piece. */
   get #left(): number {
-    const { bytesWritten = 0, writableLength = 0 } = this.#response.socket ?? {}
-    return bytesWritten - writableLength
+    const { _handle: handle } = (this.#response.socket ?? {}) as WithHandle
+    return handle ? handle.bytesWritten - handle.writeQueueSize : 0
+  }
+
+  /** Bytes per second so far. */
+  rate(now: number): number {
+    const { at, left } = this.#since
+    return ((this.#left - left) / Math.max(1, now - at)) * 1_000
   }
 
   /** True if the budget has room for it. */
@@ -67,10 +80,8 @@ class HeldAnswer implements Holder {
   }
 
   slowness(now: number): number | undefined {
-    const { at, left } = this.#since
-    const milliseconds = now - at
-    if (milliseconds < this.#slowAfterMs) return undefined
-    const rate = ((this.#left - left) / milliseconds) * 1_000
+    if (now - this.#since.at < this.#slowAfterMs) return undefined
+    const rate = this.rate(now)
     // Where nothing waits, what makes the answer is slow.
     const waits = (this.#response.socket?.writableLength ?? 0) > 0
     if (waits && rate < SLOW_BYTES_PER_SECOND) return rate
@@ -86,7 +97,9 @@ class HeldAnswer implements Holder {
 
 /** Bytes that an answer is counted for. */
 const sizeOf = ({ body, headers }: HttpServerResponse.HttpServerResponse): number => {
-  if (body._tag === "Uint8Array") return body.contentLength >= COUNTED_FROM ? body.contentLength : 0
+  if (body._tag === "Uint8Array") {
+    return body.contentLength < COUNTED_FROM || isShared(body.body) ? 0 : body.contentLength
+  }
   // Live streams have limits of their own.
   const isLive = headers["content-type"]?.startsWith(SSE_TYPE) === true
   return body._tag === "Stream" && !isLive ? STREAM_BYTES : 0
@@ -113,11 +126,32 @@ const asBytes = (response: HttpServerResponse.HttpServerResponse) => {
     : response
 }
 
+/** What answers one tenant, or its share links, has on their way. */
+class Owner {
+  readonly budget: BodyBudget
+  readonly answers = new Set<HeldAnswer>()
+
+  constructor(bytesMax: number) {
+    this.budget = new BodyBudget(bytesMax)
+  }
+
+  get bytes(): number {
+    return this.budget.bytes
+  }
+
+  /** Its slowest answer makes room for others. */
+  giveWay(): void {
+    const now = this.budget.now()
+    const [slowest] = [...this.answers].sort((left, right) => left.rate(now) - right.rate(now))
+    slowest?.yield()
+  }
+}
+
 export class AnswerBudget {
   readonly #all: BodyBudget
   readonly #bytesMax: number
   readonly #slowAfterMs: number
-  readonly #tenants = new Map<string, BodyBudget>()
+  readonly #owners = new Map<string, Owner>()
 
   constructor({ bytesMax, slowAfterMs }: { bytesMax: number; slowAfterMs: number }) {
     this.#bytesMax = bytesMax
@@ -125,11 +159,22 @@ export class AnswerBudget {
     this.#all = new BodyBudget(bytesMax)
   }
 
+  /** True once there is room in all: of owners that hold more, the largest gives way first. */
+  #fits(held: HeldAnswer, own: Owner): boolean {
+    while (!held.fits(this.#all)) {
+      const others = [...this.#owners.values()].filter(({ bytes }) => bytes > own.bytes)
+      const largest = others.sort((left, right) => right.bytes - left.bytes)[0]
+      if (largest === undefined) return false
+      largest.giveWay()
+    }
+    return true
+  }
+
   /** The answer, which is counted until its connection has taken all of it; or why it is refused. */
   held(
     request: HttpServerRequest.HttpServerRequest,
     answer: HttpServerResponse.HttpServerResponse,
-    tenantId = ""
+    owner = ""
   ): HttpServerResponse.HttpServerResponse | ApiError {
     const bytesMax = this.#bytesMax / TENANT_SHARE
     // One that is larger still comes alone.
@@ -137,17 +182,19 @@ export class AnswerBudget {
     if (size === 0) return answer
     const response = NodeHttpServerRequest.toServerResponse(request) as ServerResponse
     if (response.destroyed) return answer
-    const own = this.#tenants.get(tenantId) ?? new BodyBudget(bytesMax)
+    const own = this.#owners.get(owner) ?? new Owner(bytesMax)
     const held = new HeldAnswer(response, size, this.#all.now(), this.#slowAfterMs)
-    if (!held.fits(own)) return ofTenant(bytesMax)
-    if (!held.fits(this.#all)) {
+    if (!held.fits(own.budget)) return ofTenant(bytesMax)
+    if (!this.#fits(held, own)) {
       held.close()
       return ofAll()
     }
-    this.#tenants.set(tenantId, own)
+    this.#owners.set(owner, own)
+    own.answers.add(held)
     response.once("close", () => {
       held.close()
-      if (own.bytes === 0 && this.#tenants.get(tenantId) === own) this.#tenants.delete(tenantId)
+      own.answers.delete(held)
+      if (own.bytes === 0 && this.#owners.get(owner) === own) this.#owners.delete(owner)
     })
     return asBytes(answer)
   }

@@ -159,6 +159,10 @@ const completed = (
     ...(facts.route === "/docs" ? { "content-security-policy": DOCS_POLICY } : {})
   })
 
+/** Whose answer it is: a tenant's, or that of the share links of one. */
+const ownerOf = ({ keyId, tenantId }: RequestFacts): string | undefined =>
+  tenantId !== undefined && keyId === undefined ? `${tenantId} shared` : tenantId
+
 /** Status from which on a request has failed. */
 const FAILED_FROM = 400
 
@@ -272,7 +276,7 @@ export const makeRequestFrame = Effect.fnUntraced(function* (missingPage: Missin
         : withinMethods(app, request.method, path)
       const answer = answered(allowOrigins(asked), request.method, path, missingPage).pipe(
         Effect.flatMap((response) => {
-          const held = answers.held(request, response, facts.tenantId)
+          const held = answers.held(request, response, ownerOf(facts))
           return held instanceof ApiError ? errorResponse(held) : Effect.succeed(held)
         }),
         Effect.map((response) => {

@@ -16,6 +16,7 @@ import type { RequestOf } from "../contract/Requests.ts"
 import { json } from "../messages/Answer.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
 import { readableView } from "../messages/StoreView.ts"
+import { tenantTurns } from "../messages/TenantSlots.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { DAG_SPANS_MAX, DIFF_TEXT_MAX, type diffExecutions } from "./TraceContract.ts"
 import { type TraceReads, traceReads } from "./TraceReads.ts"
@@ -53,9 +54,10 @@ interface DiffOf {
   readonly limit: number
 }
 
-/** Compares executions, one pair after the other. */
+/** Compares executions, one pair after the other; those of a tenant wait among themselves first. */
 const traceDiffs = (store: TraceStore["Service"], reads: TraceReads) => {
   const turns = Semaphore.makeUnsafe(AT_ONCE)
+  const ofTenant = tenantTurns(AT_ONCE)
 
   const runOf = Effect.fnUntraced(function* (tenantId: string, id: string) {
     const execution = yield* reads.execution(tenantId, id)
@@ -100,7 +102,7 @@ const traceDiffs = (store: TraceStore["Service"], reads: TraceReads) => {
         spans_omitted: Math.max(0, shown.length - limit),
         ...(first.isPartial || second.isPartial ? { metadata_incomplete: true as const } : {})
       }
-    }).pipe(turns.withPermit)
+    }).pipe(turns.withPermit, (diff) => ofTenant(tenantId, diff))
 }
 
 /** The handler of the route that compares. */

@@ -12,6 +12,7 @@ import { type FactDetails, parseFact, type TraceFact } from "../../domain/traces
 import { foldFacts, type TraceView } from "../../domain/traces/TraceView.ts"
 import type { OutlineDetails, SpanOutline, TraceStore } from "../../ports/TraceStore.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
+import { tenantTurns } from "../messages/TenantSlots.ts"
 import { DAG_EDGES_MAX, DAG_METADATA_MAX, DAG_SPANS_MAX, DAG_TEXT_MAX } from "./TraceContract.ts"
 
 /** Graphs that are made at once in this process: each may need some 100 MB for a moment. */
@@ -127,9 +128,10 @@ export interface GraphOf {
   readonly readsMetadata: boolean
 }
 
-/** Makes graphs, one after the other. */
+/** Makes graphs, one after the other; those of a tenant wait among themselves first. */
 export const traceGraphs = (store: TraceStore["Service"]) => {
   const turns = Semaphore.makeUnsafe(AT_ONCE)
+  const ofTenant = tenantTurns(AT_ONCE)
   return (
     { edges = "inferred", execution, executionId, readsMetadata, tenantId }: GraphOf,
     make: (request: GraphRequest) => object
@@ -151,5 +153,5 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
       const rootSpanId = view.execution.root_span_id
       const { isPartial } = fold
       return JSON.stringify(make({ rootSpanId, spans: view.spans, eventCounts, edges, isPartial }))
-    }).pipe(turns.withPermit)
+    }).pipe(turns.withPermit, (graph) => ofTenant(tenantId, graph))
 }
