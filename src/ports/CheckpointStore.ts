@@ -35,9 +35,13 @@ export class CheckpointStore extends Context.Service<
     /** The one with the largest tree of at most this size. */
     atOrBelow(tree: string, treeSize: number): StoreResult<CheckpointRecord | undefined>
     /**
-     * Of a partition the largest of each tree, some of them, that are beyond an offset or were set aside.
+     * Of a partition the largest of each tree, some of them, whose offsets its topic does not have, or
+     * that were set aside; of each tree the largest first.
      */
-    beyond(partition: number, offset: number): StoreResult<ReadonlyArray<CheckpointRecord>>
+    outside(
+      partition: number,
+      bounds: { readonly start: number; readonly end: number }
+    ): StoreResult<ReadonlyArray<CheckpointRecord>>
     ofSize(tree: string, treeSize: number): StoreResult<CheckpointRecord | undefined>
     /** Largest tree first; `beforeSize` is exclusive. */
     list(

@@ -82,6 +82,36 @@ export const signedCheckpoints: Effect.Effect<SignedCheckpoints["Service"]> = Ef
   Option.getOrElse(() => SignedCheckpoints.none)
 )
 
+/** Forged checkpoints that are named before an older one is no longer looked for. */
+const FORGED_MAX = 10
+
+/** The checkpoints to compare with: those of the caller, and the newest that a chain reaches. */
+export const checkpointsOf = Effect.fnUntraced(function* (
+  checkpoints: SignedCheckpoints["Service"],
+  given: ReadonlyArray<SignedCheckpoint>,
+  tree: string,
+  last: number,
+  /** How many of those that the store has. */
+  wanted: number
+) {
+  const signed: Array<SignedCheckpoint> = [...given]
+  const forged: Array<ForgedCheckpoint> = []
+  const published = yield* checkpoints.published(tree)
+  if (published !== undefined) signed.push(published)
+  let genuine = 0
+  for (let size = last; size > 0 && forged.length < FORGED_MAX && genuine < wanted; ) {
+    const found = yield* checkpoints.newestAtOrBelow(tree, size)
+    if (found === undefined) break
+    if (isForged(found)) forged.push(found)
+    else {
+      genuine += 1
+      if (signed.every(({ rootHash }) => rootHash !== found.rootHash)) signed.push(found)
+    }
+    size = Math.min(size, found.treeSize) - 1
+  }
+  return { signed, forged }
+})
+
 const make = Effect.fnUntraced(function* (serviceName: string) {
   const store = yield* CheckpointStore
   const keys = yield* PublishedKeys

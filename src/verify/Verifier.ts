@@ -38,7 +38,7 @@ import {
 } from "./PrunedPoints.ts"
 import { chainRecompute } from "./RecomputeInProgram.ts"
 import {
-  isForged,
+  checkpointsOf,
   type SignedCheckpoint,
   type SignedCheckpoints,
   signedCheckpoints
@@ -117,8 +117,8 @@ export class Verifier extends Context.Service<
 const CHUNK_BLOCKS = 256
 /** Ranges up to this many events are recomputed here: asking the store costs more. */
 const SMALL_RANGE_EVENTS = BLOCK_EVENTS
-/** Forged checkpoints that are named before an older one is no longer looked for. */
-const FORGED_MAX = 10
+/** Checkpoints that a chain is compared with whose topic may have been written by others. */
+const EARLIER_MAX = 32
 const SEQUENCE_MAX = Number.MAX_SAFE_INTEGER
 /** Time in which the projection says that an insert was repeated. */
 const COPIES_SETTLE = "1 second"
@@ -261,30 +261,6 @@ const checkCopies = Effect.fnUntraced(function* (run: Run) {
   yield* Effect.sleep(COPIES_SETTLE)
   if (yield* mayRepeat(run)) return
   for (const sequence of yield* source.copies(first, last)) check.copied(sequence)
-})
-
-/** The checkpoints to compare with: the newest that the range reaches, and those of the caller. */
-const checkpointsOf = Effect.fnUntraced(function* (
-  checkpoints: SignedCheckpoints["Service"],
-  { checkpoints: given = [] }: VerifyRequest,
-  tree: string,
-  last: number
-) {
-  const signed: Array<SignedCheckpoint> = [...given]
-  const forged = []
-  const published = yield* checkpoints.published(tree)
-  if (published !== undefined) signed.push(published)
-  for (let size = last; size > 0 && forged.length < FORGED_MAX; ) {
-    const found = yield* checkpoints.newestAtOrBelow(tree, size)
-    if (found === undefined) break
-    if (!isForged(found)) {
-      if (signed.every(({ rootHash }) => rootHash !== found.rootHash)) signed.push(found)
-      break
-    }
-    forged.push(found)
-    size = Math.min(size, found.treeSize) - 1
-  }
-  return { signed, forged }
 })
 
 /** Compare the roots; true if one that covers the whole range is the signed one. */
@@ -442,9 +418,17 @@ const start = Effect.fnUntraced(function* (
   const checked = { first: range.first, last: endsAt }
   const source = yield* sourceOf(chain, tenantId, port, checked)
   const isWhole = startsChain({ pruned, range })
+  const given = request.checkpoints ?? []
+  const { adopted } = yield* ends.start({ tenantId, chain })
   const found = isWhole
-    ? yield* checkpointsOf(checkpoints, request, tree, endsAt)
-    : { signed: request.checkpoints ?? [], forged: [] }
+    ? yield* checkpointsOf(
+        checkpoints,
+        given,
+        tree,
+        endsAt,
+        adopted === undefined ? 1 : EARLIER_MAX
+      )
+    : { signed: given, forged: [] }
   const treeSizes = found.signed
     .map(({ treeSize }) => treeSize)
     .filter((size) => size <= endsAt && size >= beginningOf(pruned) - 1)

@@ -9,6 +9,7 @@ import {
   deleteBelow,
   leaveTransaction,
   loseTopic,
+  produceOnce,
   readAll,
   readNow,
   settled,
@@ -18,6 +19,21 @@ import {
 const event = (value: string): NewRecord => ({ topic: "events", partition: 0, key: "acme", value })
 const texts = (records: ReadonlyArray<{ readonly value: Buffer | null }>) =>
   records.map(({ value }) => value?.toString())
+
+describe("the topics", () => {
+  it.live("take no records of the future where the broker compacts", () =>
+    withLog((prefix) =>
+      Effect.gen(function* () {
+        const write = (minutes: number) => {
+          const timestamp = String(Date.now() + minutes * 60_000)
+          return produceOnce(prefix, "state", { key: "k", value: "x", timestamp })
+        }
+        assert.match(yield* write(11), /INVALID_TIMESTAMP|timestamp/i)
+        assert.strictEqual(yield* write(1), "written")
+      })
+    )
+  )
+})
 
 describe("the reader", () => {
   it.live("reaches the end of an empty partition", () =>

@@ -1,9 +1,11 @@
 /** What a sequencer refuses as lost, what it needs no repair for, and that a repair leads to a start. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
 import {
   type CheckpointRecord,
   makeCheckpoint,
+  readCheckpoint,
   type Signer,
   signerOf
 } from "../../src/domain/chain/Checkpoint.ts"
@@ -12,8 +14,17 @@ import { CommandWriter } from "../../src/domain/records/CommandWriter.ts"
 import { currentTime } from "../../src/domain/Timestamp.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
 import { StoreUnavailable } from "../../src/ports/EventStore.ts"
-import { append, deleteBelow, loseTopic, produceRaw, readAll, withLog } from "../support/Log.ts"
+import {
+  append,
+  deleteBelow,
+  loseTopic,
+  produceRaw,
+  readAll,
+  readAtLeast,
+  withLog
+} from "../support/Log.ts"
 import { checkpointSigner } from "../support/Signer.ts"
+import { Chain } from "../verify/support/Chains.ts"
 import {
   acceptAll,
   acmeOf,
@@ -23,6 +34,7 @@ import {
   compacted,
   numbered,
   runUntil,
+  settings,
   start,
   startWith,
   strayFact,
@@ -140,19 +152,16 @@ describe("a sequencer of a log that has lost something", () => {
         }
         const { signer } = checkpointSigner
         const holding = (...rows: ReadonlyArray<CheckpointRecord>) => ({
-          checkpointStore: { beyond: () => Effect.succeed(rows) }
+          checkpointStore: { list: () => Effect.succeed([]), outside: () => Effect.succeed(rows) }
         })
         const other = signerOf("alk", Buffer.alloc(32, 8))
-        const harmless = [
-          signed(1_000, other),
-          { ...signed(3, signer), tree_size: 1_000 },
-          signed(3, signer)
-        ]
+        const harmless = [signed(1_000, other), { ...signed(3, signer), tree_size: 1_000 }]
         assert.strictEqual(yield* startWith(holding(...harmless)), "ready")
         const cause = new Error("down")
         const down = Effect.fail(new StoreUnavailable({ operation: "checkpoints", cause }))
-        const isDown = { checkpointStore: { beyond: () => down } }
+        const isDown = { checkpointStore: { list: () => down, outside: () => down } }
         assert.strictEqual(yield* startWith(isDown), "ready")
+        assertRefused(yield* startWith(holding(signed(3, signer))), /acme of 3 records/)
         const beyond = holding(...harmless, signed(5, signer), signed(9, signer))
         assertRefused(
           yield* startWith(beyond),
@@ -164,8 +173,65 @@ describe("a sequencer of a log that has lost something", () => {
         assert.strictEqual(yield* startWith(beyond), "ready")
         const gone = (name: string) => name === "applied"
         assert.strictEqual(yield* compacted(gone, startWith(beyond)), "ready")
+        assertRefused(yield* startWith(holding(signed(8, signer))), /acme of 8 records/)
         const later = holding(signed(10, signer))
         assertRefused(yield* startWith(later), /acme of 10 records/)
+      })
+    )
+  )
+
+  it.live("refuses topics that were written anew beside what was signed, until a repair", () =>
+    withOwnLog((prefix) =>
+      Effect.gen(function* () {
+        yield* append([toRecord(command(1, 3))])
+        yield* append([toRecord({ ...command(2, 0), kind: "checkpoint" })])
+        yield* Effect.raceFirst(
+          runSequencer(0, settings, () => Effect.void),
+          readAtLeast("checkpoints", 1)
+        )
+        const [kept] = yield* readAll("checkpoints")
+        const made = readCheckpoint(kept!.value!)
+        const down = Effect.fail(
+          new StoreUnavailable({ operation: "test", cause: new Error("down") })
+        )
+        const isDown = { checkpointStore: { list: () => down, outside: () => down } }
+        const inStore = {
+          checkpointStore: {
+            list: () => Effect.succeed([made]),
+            outside: () => Effect.succeed([made])
+          }
+        }
+        const all = (name: string) => name !== "owner" && name !== "repair"
+        const anew = Effect.fnUntraced(function* (from: number) {
+          const { end } = yield* (yield* EventLog).bounds("events", 0)
+          yield* deleteBelow(prefix, "events", end)
+          const { bodies } = new Chain("acme").extend(5)
+          const records = bodies.slice(from - 1).map((value) => ({ key: "acme", value }))
+          yield* produceRaw(prefix, "events", records)
+        })
+        // The genuine topic leads to it.
+        assert.strictEqual(yield* compacted(all, startWith(inStore)), "ready")
+        yield* anew(2)
+        assertRefused(yield* compacted(all, start), /acme of 3 records.*does not say which root/)
+        yield* anew(1)
+        const other = /another history than was signed: acme of 3 records.*the root there is/
+        assertRefused(yield* compacted(all, start), other)
+        const gone = (name: string) => name === "applied"
+        assertRefused(yield* compacted(gone, start), /does not lead to its hash/)
+        yield* deleteBelow(
+          prefix,
+          "checkpoints",
+          (yield* (yield* EventLog).bounds("checkpoints", 0)).end
+        )
+        assertRefused(yield* compacted(all, startWith(inStore)), other)
+        const waiting = (yield* compacted(all, startWith(isDown))) as { readonly _tag: string }
+        assert.strictEqual(waiting._tag, "LogUnavailable")
+        yield* acceptAll
+        assert.strictEqual(yield* compacted(all, startWith(inStore)), "ready")
+        assert.strictEqual(yield* startWith(inStore), "ready")
+        yield* append([toRecord(command(3))])
+        const { links } = yield* runUntil(2)
+        assert.strictEqual(links.at(-1)!.sequenceNumber, 6)
       })
     )
   )

@@ -260,6 +260,22 @@ export const setTopic = (
     await admin.disconnect()
   })
 
+/** One record of a time; what the broker has said if it has refused it. */
+export const produceOnce = (
+  prefix: string,
+  topic: TopicKind,
+  record: { readonly key: string; readonly value: string; readonly timestamp: string }
+): Effect.Effect<string> =>
+  Effect.promise(async () => {
+    const producer = plainKafka().producer({ retry: { retries: 0 } })
+    await producer.connect()
+    const messages = [{ ...record, partition: 0 }]
+    const sent = producer.send({ topic: topicName(prefix, topic), acks: -1, messages })
+    const said = await sent.then(() => "written", String)
+    await producer.disconnect()
+    return said
+  })
+
 /** A record as anybody who may produce could write it. */
 export interface RawRecord {
   readonly key: string | Buffer | null

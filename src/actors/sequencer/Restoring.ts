@@ -2,6 +2,9 @@
 import { Effect, Schema } from "effect"
 import { COMMAND_FORMAT_MAX } from "../../domain/records/Command.ts"
 import type { StateRecord } from "../../domain/records/StateRecords.ts"
+import type { RegistryContent } from "../../domain/registry/RegistryContent.ts"
+import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
+import type { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import type { CheckpointStore } from "../../ports/CheckpointStore.ts"
 import type {
   EventLog,
@@ -10,6 +13,7 @@ import type {
   TransactionalWriter,
   WriterFenced
 } from "../../ports/EventLog.ts"
+import { takeAll } from "../log/Malformed.ts"
 import { newStateRecord, type Windows } from "./SequencerState.ts"
 
 /** The partition can't be sequenced without risking its chains; a person has to look. */
@@ -19,7 +23,7 @@ export class PartitionRefused extends Schema.TaggedError<PartitionRefused>()("Pa
 }) {}
 
 /** What a restore needs of the store. */
-export type SignedCheckpoints = Pick<CheckpointStore["Service"], "beyond">
+export type SignedCheckpoints = Pick<CheckpointStore["Service"], "list" | "outside">
 
 export interface Restoring {
   readonly log: EventLog["Service"]
@@ -75,3 +79,15 @@ export const writeState = Effect.fnUntraced(function* (
     yield* writer.commit([], () => part.map((record) => newStateRecord(partition, record)))
   }
 })
+
+/** What `alk.registry` holds, for the partition that writes it. */
+export const readRegistry = (
+  { log, reader }: Restoring,
+  registry: RegistryTable,
+  content?: RegistryContent
+) =>
+  takeAll(log, reader, { topic: "registry", partition: 0 }, ({ key, value }) => {
+    content?.take({ key: String(key), value })
+    const change = readRegistryRecord(key, value)
+    if (change !== undefined) registry.take([change])
+  })

@@ -62,7 +62,7 @@ import {
   windowEnds
 } from "./SequencerState.ts"
 import { PURGED_MAX, type ReceivedCommand, step, stepPurge } from "./SequencerStep.ts"
-import { checkSigned } from "./SignedBeyond.ts"
+import { checkSigned, sizesOf } from "./SignedHistory.ts"
 import { ExecutionCache, type TraceLookup } from "./traces/ExecutionCache.ts"
 
 /** Bytes of one fetch of commands, as they are compressed in the log. */
@@ -379,13 +379,17 @@ const lookedFor = <E, R>(
 /** Where the store did not answer the start, it is asked until it does. */
 const makeSignedCheck = (restoring: Restoring, state: SequencerState) => {
   let isChecked = false
+  const sizes = sizesOf(state)
   return lookedFor(SIGNED_LOOK_MICROS, () =>
     isChecked
       ? Effect.succeed(false)
-      : Effect.map(checkSigned(restoring, state, false), (checked) => {
-          isChecked = checked
-          return false
-        })
+      : Effect.map(
+          checkSigned(restoring, state, false, (tree) => sizes.get(tree) ?? 0),
+          (checked) => {
+            isChecked = checked
+            return false
+          }
+        )
   )
 }
 

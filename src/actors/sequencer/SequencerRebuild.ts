@@ -3,15 +3,15 @@
  * read, and trees that an earlier version has not kept.
  */
 import { Effect } from "effect"
-import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
+import type { ChainLink } from "../../domain/chain/ChainLink.ts"
 import {
-  type CheckpointRecord,
-  readCheckpoint,
-  treeOfCheckpoint
-} from "../../domain/chain/Checkpoint.ts"
-import { NEXT_KEY } from "../../domain/chain/KeyLine.ts"
+  type Chain,
+  chainOfTree,
+  chains,
+  type Head,
+  treeNameOf
+} from "../../domain/chain/Chains.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
-import { openRecord } from "../../domain/chain/SignedRecord.ts"
 import { RecordFields } from "../../domain/json/RecordFields.ts"
 import { type Command, dedupKeyOf } from "../../domain/records/Command.ts"
 import { decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
@@ -27,15 +27,11 @@ import {
   type WindowEntry
 } from "../../domain/records/StateRecords.ts"
 import { FORMAT_HEADER } from "../../domain/records/Topics.ts"
-import type { RegistryContent } from "../../domain/registry/RegistryContent.ts"
-import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
-import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import { currentTime, microsOf } from "../../domain/Timestamp.ts"
 import { parseFact } from "../../domain/traces/TraceFact.ts"
 import { traceEventKeyOf } from "../../domain/traces/TraceOperation.ts"
-import type { LogRecord } from "../../ports/EventLog.ts"
+import { type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
 import { linkOfRecord } from "../log/ChainRecord.ts"
-import { takeAll } from "../log/Malformed.ts"
 import { scan, scanAll } from "../log/PartitionScan.ts"
 import { readApplied } from "./LastApplied.ts"
 import { PackedWindow } from "./PackedWindow.ts"
@@ -51,7 +47,6 @@ import {
   emptyReplay,
   emptyState,
   finishReplay,
-  handOverName,
   headRecord,
   headsOf,
   type Replay,
@@ -61,6 +56,7 @@ import {
   sumOf,
   totalsOf
 } from "./SequencerState.ts"
+import { checkRoots, readSignedTrees, rootName, type SignedTrees } from "./SignedHistory.ts"
 import { placesBeside } from "./StraysByHeads.ts"
 import { ChainWalk, reportPassedOver } from "./TopicComparison.ts"
 
@@ -91,6 +87,11 @@ const numberedFact = ({ value }: LogRecord): Numbered | undefined => {
     : fact && { number: 0 }
 }
 
+/** True of the link that a head is, and of the one after it. */
+const leadsTo = ({ hash, prevHash, sequenceNumber }: ChainLink, head: Head | undefined): boolean =>
+  (sequenceNumber === head?.sequence_number && hash === head.hash)
+  || (sequenceNumber - 1 === head?.sequence_number && prevHash === head.hash)
+
 type IsOwn = (chain: Chain, offset: number) => boolean
 
 /**
@@ -102,11 +103,16 @@ const readChains = Effect.fnUntraced(function* (
   { log, partition, reader }: Restoring,
   chain: Chain,
   isOwn: IsOwn,
-  byId: Map<string, number>
+  byId: Map<string, number>,
+  { ends, sizes, state }: SignedTrees
 ) {
+  const known = headsOf(state, chain)
+  /** Tenants whose chains lead to the heads that are known. */
+  const met = new Set<string>()
   const walk = new ChainWalk()
   const strays: Array<StrayRange> = []
   const trees = new Map<string, Frontier>()
+  const roots = new Map<string, string>()
   const numberedOf = chain === "events" ? numberedEvent : numberedFact
   let others = 0
   let next: number | undefined
@@ -123,22 +129,32 @@ const readChains = Effect.fnUntraced(function* (
         strays.push({ chain, first: record.offset, next: record.offset + 1 })
         continue
       }
+      if (leadsTo(link, known.get(link.tenantId))) met.add(link.tenantId)
       const name = treeNameOf(link.tenantId, chain)
-      if (link.sequenceNumber === 1) trees.set(name, Frontier.empty())
-      trees.get(name)?.append(link.hash)
+      const tree = ends.grow(name, trees.get(name), link)
+      if (tree !== undefined) {
+        trees.set(name, tree)
+        const isAsked = sizes.get(name)?.has(tree.size) === true
+        if (isAsked) roots.set(rootName(name, tree.size), tree.root().toString("hex"))
+      }
       if (numbered?.key !== undefined) byId.set(numbered.key, numbered.number)
       next = record.offset + 1
     }
   })
-  return { chain, walk, trees, start, strays, next: next ?? start, others: others + strays.length }
+  const passedOver = others + strays.length
+  return { chain, walk, met, trees, roots, start, strays, next: next ?? start, others: passedOver }
 })
 
 type ReadChain = Effect.Success<ReturnType<typeof readChains>>
 
-const readBoth = Effect.fnUntraced(function* (restoring: Restoring, isOwn: IsOwn) {
+const readBoth = Effect.fnUntraced(function* (
+  restoring: Restoring,
+  isOwn: IsOwn,
+  signed: SignedTrees
+) {
   const byId = new Map<string, number>()
-  const events = yield* readChains(restoring, "events", isOwn, byId)
-  const traces = yield* readChains(restoring, "traces", isOwn, byId)
+  const events = yield* readChains(restoring, "events", isOwn, byId, signed)
+  const traces = yield* readChains(restoring, "traces", isOwn, byId, signed)
   return { events, traces, byId }
 })
 
@@ -148,7 +164,11 @@ const readBoth = Effect.fnUntraced(function* (restoring: Restoring, isOwn: IsOwn
  * links is adopted, unless a part of a chain is missing before it; a chain without a beginning in a
  * topic that has its own was written by another program.
  */
-const readTopics = Effect.fnUntraced(function* (restoring: Restoring, outdated: Outdated) {
+const readTopics = Effect.fnUntraced(function* (
+  restoring: Restoring,
+  outdated: Outdated,
+  signed: SignedTrees
+) {
   const { partition } = restoring
   const { acceptsLoss, state, totals } = outdated.gathered
   const { hasHeads, hasStrays } = outdated
@@ -157,20 +177,36 @@ const readTopics = Effect.fnUntraced(function* (restoring: Restoring, outdated: 
   const isOwn: IsOwn = (chain, offset) => !strays.has(chain, offset)
   const bounded =
     hasHeads || hasStrays
-      ? yield* readBoth(restoring, (chain, offset) => offset < nexts[chain] && isOwn(chain, offset))
+      ? yield* readBoth(
+          restoring,
+          (chain, offset) => offset < nexts[chain] && isOwn(chain, offset),
+          signed
+        )
       : undefined
   const isProven =
     bounded !== undefined
     && (hasHeads
       || (sumOf(bounded.events.walk.heads) === totals?.events
         && sumOf(bounded.traces.walk.heads) === totals?.facts))
-  const read = isProven ? bounded : yield* readBoth(restoring, isOwn)
+  const read = isProven ? bounded : yield* readBoth(restoring, isOwn, signed)
   const chainsRead = [read.events, read.traces] satisfies Array<ReadChain>
   for (const one of chainsRead) {
     const missing = isProven ? undefined : missingOf(one, state)
     if (missing !== undefined) yield* giveUp(partition, acceptsLoss, missing)
     yield* reportPassedOver(partition, one.chain, one.others)
   }
+  if (!(isProven || signed.isAll || acceptsLoss)) {
+    const cause = new Error("alk.state is lost, and the store does not say what was signed")
+    return yield* new LogUnavailable({ operation: "restore", cause })
+  }
+  yield* checkRoots(partition, acceptsLoss, state, signed, {
+    isProven,
+    roots: new Map([...read.events.roots, ...read.traces.roots]),
+    sizeOf: (tree) => {
+      const { chain, tenantId } = chainOfTree(tree)
+      return read[chain].walk.heads.get(tenantId)?.sequence_number ?? 0
+    }
+  })
   if (isProven) return { ...read, isProven, strays }
   const passed = chainsRead.flatMap((one) => one.strays)
   return { ...read, isProven, strays: Strays.of([...strays.all, ...passed]) }
@@ -180,7 +216,7 @@ const readTopics = Effect.fnUntraced(function* (restoring: Restoring, outdated: 
  * What the topic has lost of its chains; undefined if it is whole. A chain that has left a topic whose
  * start is gone goes on from the head that is known.
  */
-const missingOf = ({ chain, start, trees, walk }: ReadChain, state: SequencerState) => {
+const missingOf = ({ chain, met, start, trees, walk }: ReadChain, state: SequencerState) => {
   let missing: string | undefined
   for (const [tenantId, head] of headsOf(state, chain)) {
     const found = walk.heads.get(tenantId)
@@ -193,6 +229,10 @@ const missingOf = ({ chain, start, trees, walk }: ReadChain, state: SequencerSta
       missing =
         `alk.${chain} is behind alk.state: the head of ${tenantId} is ${head.sequence_number} there, `
         + `and ${found?.sequence_number ?? 0} in the topic`
+    } else if (!met.has(tenantId)) {
+      missing =
+        `alk.${chain} is another history than alk.state says: the head of ${tenantId} there is `
+        + `${head.sequence_number}, and the topic does not lead to its hash`
     }
   }
   const offset = walk.missingBefore
@@ -225,43 +265,6 @@ const adoptedOf = (events: ReadChain, traces: ReadChain): Adopted | undefined =>
   events.walk.heads.size + traces.walk.heads.size === 0
     ? undefined
     : { at: currentTime(), events_next: events.next, traces_next: traces.next }
-
-/** The largest checkpoint of each tree that a key of the service has signed, as the topic has them. */
-const readCheckpoints = Effect.fnUntraced(function* (restoring: Restoring) {
-  const { log, partition, reader, serviceName } = restoring
-  const registry = new RegistryTable()
-  yield* readRegistry(restoring, registry)
-  const published = [...registry.allSigningKeys()].map(({ vkey }) => vkey)
-  const vkeys = [...new Set([...published, ...restoring.vkeys])]
-  const checkpoints = new Map<string, CheckpointRecord>()
-  const handOvers = new Map<string, CheckpointRecord>()
-  yield* takeAll(log, reader, { topic: "checkpoints", partition }, ({ value }) => {
-    if (value === null) return
-    const checkpoint = readCheckpoint(value)
-    const tree = treeOfCheckpoint(checkpoint)
-    if (openRecord(serviceName, tree, checkpoint, vkeys) === undefined) return
-    const known = checkpoints.get(tree)
-    if (known === undefined || known.tree_size <= checkpoint.tree_size) {
-      checkpoints.set(tree, checkpoint)
-    }
-    const name = handOverName(checkpoint.key_id, tree)
-    const isHandOver = checkpoint.note.includes(`\n${NEXT_KEY} `)
-    if (isHandOver && !handOvers.has(name)) handOvers.set(name, checkpoint)
-  })
-  return { checkpoints, handOvers }
-})
-
-/** What `alk.registry` holds, for the partition that writes it. */
-export const readRegistry = (
-  { log, reader }: Restoring,
-  registry: RegistryTable,
-  content?: RegistryContent
-) =>
-  takeAll(log, reader, { topic: "registry", partition: 0 }, ({ key, value }) => {
-    content?.take({ key: String(key), value })
-    const change = readRegistryRecord(key, value)
-    if (change !== undefined) registry.take([change])
-  })
 
 /** Mark of an event whose command has expired: equal to no fingerprint, so its id is taken. */
 const UNKNOWN_MARK = "0".repeat(32)
@@ -350,8 +353,10 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
     const { gathered, hasHeads, hasWriters, keys } = outdated
     const { state: before } = gathered
     yield* Effect.logWarning("rebuilding the sequencer's state from the topics", { partition })
-    const { byId, events, isProven, strays, traces } = yield* readTopics(restoring, outdated)
-    const { checkpoints, handOvers } = yield* readCheckpoints(restoring)
+    const signed = yield* readSignedTrees(restoring, before)
+    const { checkpoints, handOvers } = signed
+    const read = yield* readTopics(restoring, outdated, signed)
+    const { byId, events, isProven, strays, traces } = read
     const { heads, traceHeads } = hasHeads
       ? before
       : { heads: events.walk.heads, traceHeads: traces.walk.heads }

@@ -18,8 +18,15 @@ import { scanUntil } from "../log/PartitionScan.ts"
 import { readPlacement } from "../log/PlacementOfLog.ts"
 import { RegistryIncomplete } from "../log/RegistryChanges.ts"
 import { placeIn } from "./LastApplied.ts"
-import { giveUp, type PartitionRefused, type Restoring, refuse, writeState } from "./Restoring.ts"
-import { growTrees, type Outdated, readRegistry, rebuild } from "./SequencerRebuild.ts"
+import {
+  giveUp,
+  type PartitionRefused,
+  type Restoring,
+  readRegistry,
+  refuse,
+  writeState
+} from "./Restoring.ts"
+import { growTrees, type Outdated, rebuild } from "./SequencerRebuild.ts"
 import {
   appliedRecord,
   emptyReplay,
@@ -34,7 +41,7 @@ import {
   totalsOf,
   windowEnds
 } from "./SequencerState.ts"
-import { checkSigned } from "./SignedBeyond.ts"
+import { checkSigned } from "./SignedHistory.ts"
 import { compareWithTopics } from "./TopicComparison.ts"
 
 type RestoreFailure = LogUnavailable | OffsetOutOfRange | WriterFenced | PartitionRefused

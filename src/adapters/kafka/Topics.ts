@@ -49,10 +49,15 @@ const DAY_MS = 86_400_000
 
 const SEGMENT_BYTES = "16777216"
 
+/** Clocks of the processes and the brokers differ by less. */
+const AHEAD_MS = 300_000
+
 const compacted = {
   "cleanup.policy": "compact",
   "segment.bytes": SEGMENT_BYTES,
-  "segment.ms": "600000",
+  // Times of the future would end segments at once, and then the broker compacts them.
+  "segment.ms": String(2 * AHEAD_MS),
+  "message.timestamp.after.max.ms": String(AHEAD_MS),
   "min.cleanable.dirty.ratio": "0.1"
 }
 

@@ -282,8 +282,8 @@ const contracts: ReadonlyArray<Omit<RecordContract, "topic" | "headers">> = [
     name: "state-given-up",
     title: "State: checkpoint given up",
     description:
-      "A checkpoint of a larger tree than the log was left with: an operator has accepted that, and "
-      + "checkpoints of the tree up to its size refuse the partition no more.",
+      "A checkpoint that the log does not lead to: an operator has accepted that, and checkpoints of "
+      + "the tree up to its size that were made until then refuse the partition no more.",
     key: form(
       new RegExp(`^${GIVEN_UP_PREFIX}(?:[a-z0-9][a-z0-9_-]{0,62}|_system)(?:/traces)?$`, "u"),
       `\`${GIVEN_UP_PREFIX}<tenant_id>\`, of trace facts \`${GIVEN_UP_PREFIX}<tenant_id>/traces\``

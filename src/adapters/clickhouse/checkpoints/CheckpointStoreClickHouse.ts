@@ -55,35 +55,46 @@ const makeFind =
     )
   }
 
-/** Checkpoints of one tree, and of all, that are beyond what a log has: others may be forged. */
-const BEYOND_OF_TREE_MAX = 16
-const BEYOND_MAX = 10_000
+/** Checkpoints of one tree that a log does not have: others may be forged. */
+const OUTSIDE_OF_TREE_MAX = 16
+/** The same of all trees that one question answers. */
+const OUTSIDE_PAGE = 10_000
 
-const makeBeyond =
-  (store: StoreClient): CheckpointStore["Service"]["beyond"] =>
-  (partition, offset) =>
-    store
-      .read(
-        "checkpoints",
-        (bind) => {
-          const place = bind.partition(partition)
-          return (
-            "SELECT tenant_id, JSONExtractString(body, 'chain') AS chain, tree_size, body FROM ("
-            + `SELECT tenant_id, tree_size, body FROM ${store.checkpoints}`
-            + ` WHERE ${place} AND kafka_offset >= ${bind.integer(offset)} UNION ALL`
-            + ` SELECT tenant_id, sequence_number AS tree_size, body FROM ${store.setAside}`
-            + ` WHERE ${place} AND source = 'checkpoints')`
-            + ` ORDER BY tree_size DESC LIMIT ${BEYOND_OF_TREE_MAX} BY tenant_id, chain`
-            + ` LIMIT ${BEYOND_MAX}`
-          )
-        },
-        (row) => {
-          const [tenantId, chain] = [row.string(), row.string()]
-          const key: ChainKey = { tenantId, chain: chain === "traces" ? chain : "events" }
-          return recordOf(key, row.uint64(), row.string())
-        }
-      )
-      .pipe(Effect.map((records) => records.filter(({ note }) => note !== "")))
+const makeOutside = (store: StoreClient): CheckpointStore["Service"]["outside"] => {
+  const page = (partition: number, { end, start }: { start: number; end: number }, after: string) =>
+    store.read(
+      "checkpoints",
+      (bind) => {
+        const place = bind.partition(partition)
+        const isOutside = `(kafka_offset < ${bind.integer(start)} OR kafka_offset >= ${bind.integer(end)})`
+        return (
+          "SELECT tenant_id, JSONExtractString(body, 'chain') AS chain, tree_size, body FROM ("
+          + `SELECT tenant_id, tree_size, body FROM ${store.checkpoints}`
+          + ` WHERE ${place} AND ${isOutside} UNION ALL`
+          + ` SELECT tenant_id, sequence_number AS tree_size, body FROM ${store.setAside}`
+          + ` WHERE ${place} AND source = 'checkpoints') WHERE tenant_id >= ${bind.string(after)}`
+          + ` ORDER BY tenant_id, chain, tree_size DESC`
+          + ` LIMIT ${OUTSIDE_OF_TREE_MAX} BY tenant_id, chain LIMIT ${OUTSIDE_PAGE}`
+        )
+      },
+      (row) => {
+        const [tenantId, chain] = [row.string(), row.string()]
+        const key: ChainKey = { tenantId, chain: chain === "traces" ? chain : "events" }
+        return recordOf(key, row.uint64(), row.string())
+      }
+    )
+  return Effect.fnUntraced(function* (partition, bounds) {
+    const found: Array<CheckpointRecord> = []
+    for (let after = ""; ; ) {
+      const records = yield* page(partition, bounds, after)
+      found.push(...records.filter(({ note }) => note !== ""))
+      const last = records.at(-1)?.tenant_id ?? after
+      // The last tenant of a full page may have more; its first ones come again.
+      if (records.length < OUTSIDE_PAGE || last === after) return found
+      after = last
+    }
+  })
+}
 
 /** The checkpoints of the port. */
 export const layerCheckpointStore: Layer.Layer<CheckpointStore, never, ClickHouseConnection> =
@@ -103,7 +114,7 @@ export const layerCheckpointStore: Layer.Layer<CheckpointStore, never, ClickHous
         latest: (tree) => first(tree),
         atOrBelow: (tree, treeSize) =>
           first(tree, (bind) => `tree_size <= ${bind.integer(treeSize)}`),
-        beyond: makeBeyond(store),
+        outside: makeOutside(store),
         ofSize: (tree, treeSize) => first(tree, (bind) => `tree_size = ${bind.integer(treeSize)}`),
         list: (tree, { beforeSize, limit }) =>
           find(tree, Math.min(limit, CHECKPOINTS_LIST_MAX), (bind) =>
