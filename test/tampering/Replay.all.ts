@@ -9,13 +9,16 @@ import {
   rewritten,
   sequence,
   sequencing,
+  signed,
   submit,
   TENANT,
   topicBodies,
   topicEvents,
   verify,
+  wantCheckpoint,
   withView
 } from "../integration/support/Evidence.ts"
+import { acceptAll } from "../integration/support/Starts.ts"
 import { eventually } from "../support/Eventually.ts"
 import { append, loseTopic, readAll, readAtLeast } from "../support/Log.ts"
 import { tamper } from "../support/Store.ts"
@@ -203,6 +206,38 @@ describe("records that link", () => {
         assert.deepStrictEqual(yield* places, found)
       })
     )
+  )
+
+  it.live(
+    "are refused where they lead to another root than was signed, and broken once accepted",
+    () =>
+      withView((prefix) =>
+        Effect.gen(function* () {
+          yield* sequence(10, events(10))
+          yield* submit(wantCheckpoint())
+          yield* sequencing(signed(10))
+          const { bodies } = rewritten(yield* topicBodies, 5, 11)
+          yield* loseTopic(prefix, "events", "delete")
+          yield* append(
+            bodies.map((value) => ({ topic: "events", partition: 0, key: TENANT, value }) as const)
+          )
+          yield* loseTopic(prefix, "state")
+          yield* submit(wantCheckpoint())
+          const refused = yield* Effect.flip(sequencing(signed(11)))
+          assert.match(
+            String((refused as Error).message),
+            /another history than was signed: acme of 10/
+          )
+          yield* acceptAll
+          yield* sequencing(signed(11))
+          assert.deepStrictEqual((yield* project()).bodies, bodies)
+          const { breaks } = yield* verify()
+          assert.deepStrictEqual(
+            breaks.map(({ reason, sequence_number }) => [sequence_number, reason]),
+            [[10, "checkpoint_mismatch"]]
+          )
+        })
+      )
   )
 
   it.live("are adopted where the state is lost, and that is said for good", () =>
