@@ -186,6 +186,12 @@ export const withoutEventIds = (report: TenantReport): TenantReport => {
   return { ...nameless(report), ...(traces === undefined ? {} : { traces: nameless(traces) }) }
 }
 
+/** What reports on a tenant say beside the breaks, with what it is said of. */
+export const noticesOf = (report: TenantReport): ReadonlyArray<string> => [
+  ...(report.notices ?? []).map((notice) => `of the events: ${notice}`),
+  ...(report.traces?.notices ?? []).map((notice) => `of the facts: ${notice}`)
+]
+
 /** The report on both chains. */
 export const bothOf = (events: VerifyReport, traces: VerifyReport): TenantReport => ({
   ...events,

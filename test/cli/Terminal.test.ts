@@ -1,8 +1,10 @@
 /** What is shown at a terminal: tables, waterfalls, sizes. */
 import { assert, describe, it } from "vitest"
+import { noticeLines } from "../../src/cli/commands/Verify.ts"
 import { bytes, count } from "../../src/cli/terminal/Progress.ts"
 import { cut, table, tablePages, widthOf } from "../../src/cli/terminal/Table.ts"
 import { type WaterfallSpan, waterfall } from "../../src/cli/terminal/Waterfall.ts"
+import type { VerifyReport } from "../../src/client/gen/Api.d.ts"
 
 const columns = [
   { title: "N", text: (row: { n: number; name: string }) => String(row.n), isNumber: true },
@@ -113,5 +115,18 @@ describe("progress", () => {
       [count(1_234_567), bytes(100), bytes(1_572_864)],
       ["1,234,567", "100 B", "1.5 MiB"]
     )
+  })
+})
+
+describe("what the service says beside its verdict", () => {
+  it("is written line by line, without what would move the cursor", () => {
+    const report = {
+      notices: ["alk.state was lost", "\u001b[2Jcleared"]
+    } as unknown as VerifyReport
+    assert.deepStrictEqual(noticeLines(report), [
+      "  not established: alk.state was lost",
+      "  not established: \ufffd[2Jcleared"
+    ])
+    assert.deepStrictEqual(noticeLines({} as VerifyReport), [])
   })
 })

@@ -244,6 +244,17 @@ describe("the page of a share link", () => {
     await world.visit.assertSound("share-broken")
   })
 
+  it("says what the service does not establish of the chain", async () => {
+    const page = await openShared(await makeLink())
+    await page.route("**/v1/share/verify", async (route) => {
+      const lines = await (await route.fetch()).text()
+      const report = JSON.parse(lines.trimEnd().split("\n").at(-1)!)
+      await route.fulfill({ body: `${JSON.stringify({ ...report, notices: ["<b>lost"] })}\n` })
+    })
+    await page.getByRole("button", { name: "Verify again" }).click()
+    await page.getByText("not established <b>lost").waitFor()
+  })
+
   it("shows how far a verification is, and that it is not one when it is cut or refused", async () => {
     const link = await makeLink()
     let next = () => {}

@@ -5,6 +5,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { VERIFY_HELP } from "../../src/cli/VerifyPack.ts"
 import { packAssets } from "../../src/exports/pack/PackAssets.ts"
 import type { PackReport } from "../../src/exports/verifiers/verify.mjs"
+import type { VerifyReport as PackedReport } from "../../src/verify/Verifier.ts"
 import { TestChain } from "./support/Chains.ts"
 import { PackEditor } from "./support/PackEditor.ts"
 import { checkpointOf, otherSigner, PackWorld, signer } from "./support/PackWorld.ts"
@@ -120,6 +121,70 @@ describe("exit codes", () => {
     assert.include(texts[0], `\n  head hash ${head_hash}, sequence ${last_sequence_number}\n`)
     for (const sentence of not_established) assert.include(texts[0], `  - ${sentence}\n`)
     assert.deepStrictEqual(texts, [texts[0], texts[0], texts[0]])
+  })
+})
+
+describe("what the service says beside its verdict", () => {
+  const ADOPTED = "alk.state was lost and made again from the topics"
+  const packOf = (notices: unknown, ofTraces: unknown = undefined) => {
+    const traces = { valid: true, status: "valid", breaks: [], notices: ofTraces }
+    return new PackWorld(chain).pack({ report: { notices, traces } as Partial<PackedReport> })
+  }
+  const saidOf = async (zip: Buffer) => {
+    const { not_established, verdict } = await verifiers.check(zip, { key: signer.vkey })
+    assert.strictEqual(verdict, "authentic")
+    return not_established.filter((line) => line.startsWith("verification.json says"))
+  }
+
+  it("is not established, of events and of facts", async () => {
+    const said = [
+      `verification.json says of the events: ${ADOPTED}.`,
+      "verification.json says of the facts: code_of_a_later_release."
+    ]
+    const zip = await packOf([ADOPTED], ["code_of_a_later_release"])
+    assert.deepStrictEqual(await saidOf(zip), said)
+    const path = verifiers.file("pack.zip", zip)
+    const texts = [
+      (await alkVerify([path])).text,
+      execFileSync("node", [join(verifiers.folder, "verify.mjs"), path]).toString(),
+      execFileSync("python3", [join(verifiers.folder, "verify.py"), path]).toString()
+    ]
+    for (const line of said) assert.include(texts[0], `  - ${line}\n`)
+    assert.deepStrictEqual(texts, [texts[0], texts[0], texts[0]])
+    const readme = new PackEditor(zip).text("README.txt")
+    assert.include(readme, `Notices  not established, as the service itself found:\n`)
+    assert.include(readme, `\n         of the events: ${ADOPTED}\n`)
+    assert.include(readme, "\n         of the facts: code_of_a_later_release\n")
+  })
+
+  it("is cut and escaped, whatever a pack says", async () => {
+    const long = "\u{1f600}".repeat(401)
+    const many = Array.from({ length: 22 }, (_, at) => `${at}`)
+    const hostile = ["\u001b[2J\nAUTHENTIC\u202e\ud800", long, { code: 7 }, null]
+    const zip = await packOf(hostile, many)
+    const said = await saidOf(zip)
+    assert.lengthOf(said, 4 + 21)
+    assert.isTrue(said[1]!.endsWith(`: ${"\u{1f600}".repeat(400)}….`))
+    assert.isTrue(said[2]!.endsWith(': {"code":7}.'))
+    assert.strictEqual(said.at(-1), "verification.json says 2 more of the facts.")
+    const path = verifiers.file("pack.zip", zip)
+    const args = [join(verifiers.folder, "verify.mjs"), path]
+    const text = execFileSync("node", args).toString()
+    assert.include(text, "of the events: \\u001b[2J\\u000aAUTHENTIC\\u202e\\ud800.\n")
+    const python = execFileSync("python3", [join(verifiers.folder, "verify.py"), path]).toString()
+    assert.strictEqual(python, text)
+    const changed = new PackEditor(original)
+    const traces = { notices: 7 }
+    const report = { ...JSON.parse(changed.text("verification.json")), notices: "alone", traces }
+    changed.set("verification.json", JSON.stringify(report))
+    const { not_established } = await verifiers.check(changed.zip())
+    assert.include(not_established, "verification.json says of the events: alone.")
+    assert.include(not_established, "verification.json says of the facts: 7.")
+  })
+
+  it("is nowhere without any", async () => {
+    assert.deepStrictEqual(await saidOf(original), [])
+    assert.notInclude(new PackEditor(original).text("README.txt"), "Notices")
   })
 })
 

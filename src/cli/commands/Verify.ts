@@ -71,6 +71,10 @@ const noteBreaks = (output: Output, { breaks, breaks_total }: VerifyReport): voi
   if (more > 0) output.note(`  and ${count(more)} more; --json lists them`)
 }
 
+/** What the service says of a chain that is no break of it. */
+export const noticeLines = ({ notices = [] }: VerifyReport): ReadonlyArray<string> =>
+  notices.map((notice) => plain(`  not established: ${notice}`))
+
 /** How far the check of a chain is, in one line. */
 export const progressLine = (
   chain: string,
@@ -120,6 +124,7 @@ const checkService = async (options: VerifyOptions): Promise<void> => {
       holds &&= report.valid && report.status !== "incomplete"
       output.note(reportLine(chain, report))
       noteBreaks(output, report)
+      for (const line of noticeLines(report)) output.note(line)
       if (!output.isHuman) await output.document(report)
     }
     if (holds && output.isHuman) await output.write("both chains hold\n")

@@ -18,6 +18,7 @@ import {
   Failure,
   Id,
   Loading,
+  Notices,
   Outcome,
   Scrolls,
   Stale,
@@ -61,6 +62,7 @@ const VerdictOf = ({ chain, report }: { readonly chain: Chain; readonly report: 
         <Ago at={report.verified_at} />
         {first > 1 ? ", the newest of the chain" : ", the whole chain"}.
       </p>
+      <Notices notices={report.notices} />
       {report.breaks_total === 0 ? undefined : (
         <ul class="breaks">
           {report.breaks.slice(0, 5).map((one) => (
@@ -106,22 +108,25 @@ const TracesVerdict = ({ report }: { readonly report: VerifyReport }) => {
   if (status === "empty") return null
   const [first] = breaks
   return (
-    <p class={status === "broken" ? "verdict" : undefined}>
-      {status === "valid" ? (
-        <State tone="good">executions hold</State>
-      ) : status === "incomplete" ? (
-        <State tone="warn">executions checked in part</State>
-      ) : (
-        <State tone="bad">the chain of executions is broken</State>
-      )}{" "}
-      {first === undefined ? undefined : (
-        <>
-          at fact {count(first.sequence_number)}: <code>{first.reason}</code>.{" "}
-        </>
-      )}
-      {counted(events_checked, "trace fact")} up to {count(last_sequence_number ?? 0)} recomputed{" "}
-      <Ago at={report.verified_at} />. <a href="/chain?verify=traces&run=1">More</a>
-    </p>
+    <>
+      <p class={status === "broken" ? "verdict" : undefined}>
+        {status === "valid" ? (
+          <State tone="good">executions hold</State>
+        ) : status === "incomplete" ? (
+          <State tone="warn">executions checked in part</State>
+        ) : (
+          <State tone="bad">the chain of executions is broken</State>
+        )}{" "}
+        {first === undefined ? undefined : (
+          <>
+            at fact {count(first.sequence_number)}: <code>{first.reason}</code>.{" "}
+          </>
+        )}
+        {counted(events_checked, "trace fact")} up to {count(last_sequence_number ?? 0)} recomputed{" "}
+        <Ago at={report.verified_at} />. <a href="/chain?verify=traces&run=1">More</a>
+      </p>
+      <Notices notices={report.notices} />
+    </>
   )
 }
 

@@ -69,6 +69,21 @@ export const State = ({
   </span>
 )
 
+/** What a verification says that is no break of the chain, and that it does not establish. */
+export const Notices = ({
+  notices = []
+}: {
+  readonly notices: ReadonlyArray<string> | undefined
+}) => (
+  <>
+    {notices.map((notice) => (
+      <p key={notice} class="stale">
+        <State tone="warn">not established</State> {notice}
+      </p>
+    ))}
+  </>
+)
+
 const outcomes: Readonly<Record<string, Tone>> = { success: "good", failure: "bad", error: "warn" }
 
 export const Outcome = ({ value }: { readonly value: string }) => (

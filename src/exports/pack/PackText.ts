@@ -8,6 +8,7 @@ import { SCHEME } from "../../domain/events/HashChain.ts"
 import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
 import type { SequenceRange } from "../../ports/ChainRecompute.ts"
 import type { VerifyReport } from "../../verify/Verifier.ts"
+import { noticesOf } from "../../verify/VerifyReport.ts"
 import { type ExportScope, exportFormats } from "../ExportScope.ts"
 import type { Manifest, PackCounts, PackFile } from "./PackRecords.ts"
 
@@ -105,6 +106,16 @@ const selectionOf = ({ conditions }: ExportScope): ReadonlyArray<string> =>
 const leftOutOf = ({ eventsOnly }: ExportScope): ReadonlyArray<string> =>
   eventsOnly ? ["Traces   left out: these conditions select events"] : []
 
+const noticeLinesOf = ({ verification }: ExportScope): ReadonlyArray<string> => {
+  const notices = noticesOf(verification)
+  return notices.length === 0
+    ? []
+    : [
+        "Notices  not established, as the service itself found:",
+        ...notices.map((notice) => `         ${notice}`)
+      ]
+}
+
 /** A client's text on a line of its own: no line feed of it may look like one of ours. */
 const oneLine = (text: string): string =>
   text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/gu, "\ufffd")
@@ -190,7 +201,8 @@ export const readmeText = (scope: ExportScope, hasPdf: boolean): string => {
     `Tenant   ${scope.tenantId}`,
     `Period   ${scope.bounds.from} to ${scope.bounds.to} (UTC, inclusive)${sequencesOf(scope)}`,
     ...selectionOf(scope),
-    ...leftOutOf(scope)
+    ...leftOutOf(scope),
+    ...noticeLinesOf(scope)
   ]
   const pdf = hasPdf ? "  evidence.pdf        the report for people\n" : ""
   return `${opening.map(oneLine).join("\n")}\n${USAGE}${pdf}${EXPLANATION}`

@@ -12,6 +12,12 @@ export interface Verdict {
   readonly sentence: string
 }
 
+/** That the service says more of the chain than that it holds. */
+const besideOf = ({ notices = [] }: VerifyReport): string =>
+  notices.length === 0
+    ? ""
+    : ` ${counted(notices.length, "notice")} of the service: see what is not established.`
+
 /** Of one chain; `noun` is what the chain is made of, in the singular. */
 export const chainVerdictOf = (report: VerifyReport, noun = "event"): Verdict => {
   const { breaks_total, events_checked, status } = report
@@ -23,6 +29,7 @@ export const chainVerdictOf = (report: VerifyReport, noun = "event"): Verdict =>
         sentence:
           `${counted(events_checked, noun)} recomputed from the stored bytes. `
           + "Every content hash, every link and every sequence number holds."
+          + besideOf(report)
       }
     case "broken":
       return {

@@ -21,6 +21,9 @@ const HISTORY_FROM = "1970-01-01T00:00:00.000000Z"
 const HISTORY_TO = "2261-12-31T23:59:59.999999Z"
 /** Problems that a report lists; it counts them all. */
 const PROBLEMS_MAX = 100
+/** Notices of the service that a report lists of each chain, and characters of one. */
+const NOTICES_MAX = 20
+const NOTICE_LENGTH_MAX = 400
 /** Bytes of one line, and of one file that is read as a whole. */
 const LINE_BYTES_MAX = 1_048_576
 const SMALL_FILE_BYTES_MAX = 16_777_216
@@ -1562,6 +1565,25 @@ class PackChain {
   }
 }
 
+const cutNotice = (text) => {
+  const characters = [...text.slice(0, 2 * NOTICE_LENGTH_MAX + 2)]
+  if (characters.length <= NOTICE_LENGTH_MAX) return text
+  return `${characters.slice(0, NOTICE_LENGTH_MAX).join("")}…`
+}
+
+/** What the service says of a chain that is no break of it, as sentences of a report. */
+const noticesOf = (report, records) => {
+  const said = (isObject(report) ? report.notices : undefined) ?? []
+  const notices = Array.isArray(said) ? said : [said]
+  const more = notices.length - NOTICES_MAX
+  return [
+    ...notices
+      .slice(0, NOTICES_MAX)
+      .map((notice) => `${VERIFICATION} says of the ${records}: ${cutNotice(shown(notice))}.`),
+    ...(more > 0 ? [`${VERIFICATION} says ${more} more of the ${records}.`] : [])
+  ]
+}
+
 /** One check of one pack, from its files to the verdict. */
 class PackCheck {
   constructor(source, host, options) {
@@ -1583,6 +1605,7 @@ class PackCheck {
     /** The line of keys, and the line that starts with what is known from elsewhere. */
     this.line = []
     this.originLine = []
+    this.notices = []
     this.erasedSeen = 0
     this.events = 0
     this.facts = 0
@@ -2150,6 +2173,7 @@ class PackCheck {
     if (this.complete) differs("erased_events", this.erasedSeen, report.erased_events)
     this.head(report)
     this.accusations(report)
+    this.notices = [...noticesOf(report, "events"), ...noticesOf(report.traces, "facts")]
     const { from, to } = report.bounds
     const { size } = this.erasures
     const erased = size === 0 ? "" : `; ${counted(size, "erasure")} named in the chain`
@@ -2521,10 +2545,11 @@ class PackCheck {
     }
   }
 
-  /** What these files can't show, whatever they hold. */
+  /** What these files can't show, whatever they hold, and what the service says of them. */
   limits() {
     const { found } = this
     this.limitsOfOrigin()
+    found.open.push(...this.notices)
     if (this.kept.length === 0) {
       found.open.push(
         "That nothing was rewritten and signed again by a holder of the signing key. A "
@@ -3120,7 +3145,7 @@ Verdicts and exit codes
   unreadable   2  there is no verdict on its content
 `
 
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu
 
 /** What a pack says may hold anything, terminal commands too. */
 const escaped = (value) =>

@@ -40,6 +40,9 @@ HISTORY_FROM = "1970-01-01T00:00:00.000000Z"
 HISTORY_TO = "2261-12-31T23:59:59.999999Z"
 # Problems that a report lists; it counts them all.
 PROBLEMS_MAX = 100
+# Notices of the service that a report lists of each chain, and characters of one.
+NOTICES_MAX = 20
+NOTICE_LENGTH_MAX = 400
 # Bytes of one line, of one file that is read as a whole, and of one read.
 LINE_BYTES_MAX = 1048576
 SMALL_FILE_BYTES_MAX = 16777216
@@ -1840,6 +1843,21 @@ def is_open_ended(bounds):
     return bounds.get("to") == HISTORY_TO and bounds.get("to_sequence") is None
 
 
+def notices_of(report, records):
+    """What the service says of a chain that is no break of it, as sentences of a report."""
+    said = report.get("notices") if isinstance(report, dict) else None
+    notices = said if isinstance(said, list) else [] if said is None else [said]
+    more = len(notices) - NOTICES_MAX
+    return [
+        "%s says of the %s: %s." % (VERIFICATION, records, cut(shown(notice)))
+        for notice in notices[:NOTICES_MAX]
+    ] + (["%s says %d more of the %s." % (VERIFICATION, more, records)] if more > 0 else [])
+
+
+def cut(text):
+    return text if len(text) <= NOTICE_LENGTH_MAX else text[:NOTICE_LENGTH_MAX] + "\u2026"
+
+
 class PackCheck:
     """One check of one pack, from its files to the verdict."""
 
@@ -1851,6 +1869,7 @@ class PackCheck:
         self.total = 0
         self.checked = []
         self.open = []
+        self.notices = []
         self.hashes = {}
         self.erasures = {}
         self.outside = {}
@@ -2407,6 +2426,7 @@ class PackCheck:
             self.differs("erased_events", self.erased_seen, report.get("erased_events"))
         self.head(report)
         self.accusations(report)
+        self.notices = notices_of(report, "events") + notices_of(report.get("traces"), "facts")
         of_span = "" if first is None else ", " + span(first, last)
         erased = ""
         if self.erasures:
@@ -2658,8 +2678,9 @@ class PackCheck:
             )
 
     def limits(self):
-        """What these files can't show, whatever they hold."""
+        """What these files can't show, whatever they hold, and what the service says of them."""
         self.limits_of_origin()
+        self.open += self.notices
         if not self.kept:
             self.open.append(
                 "That nothing was rewritten and signed again by a holder of the signing key. A "

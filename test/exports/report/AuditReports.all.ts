@@ -400,6 +400,20 @@ describe("a report", () => {
     assert.match(calm.text, /Verdict Intact\. 44 facts recomputed .*? Scheme alk-trace-v1/)
   })
 
+  it("says what the service does not establish, of both chains, on the first page too", async () => {
+    const notices = ["alk.state was lost <b>then</b>"]
+    const traces = { ...verificationOf(3, plausible), notices: ["the facts too", "and", "more"] }
+    const verification = verificationOf(12, plausible, { notices, traces } as object)
+    const { pages, text } = await reportOf({ size: 12, eventAt: plausible }, inputOf(verification))
+    assert.match(pages[0]!, /Intact 12 events .* 1 notice of the service: see what is not/)
+    assert.match(pages[0]!, /Not established, of the events: alk\.state was lost <b>then<\/b>\./)
+    assert.match(pages[0]!, /Not established, of the facts: the facts too\. .* and 2 more notices/)
+    assert.match(
+      text,
+      /What this does not establish The service itself says .*? of the facts: more/
+    )
+  })
+
   it("says that a check was not finished, and never that it passed", async () => {
     const verification = verificationOf(5, plausible, { valid: false, status: "incomplete" })
     const { pages, text } = await reportOf({ size: 5, eventAt: plausible }, inputOf(verification))

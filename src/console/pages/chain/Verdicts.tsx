@@ -3,7 +3,7 @@
  * colour.
  */
 import type { VerifyReport } from "../../../client/gen/Api.d.ts"
-import { Ago, Id, State, Time } from "../../parts/Basics.tsx"
+import { Ago, Id, Notices, State, Time } from "../../parts/Basics.tsx"
 import { count, counted, duration } from "../../parts/Format.ts"
 import type { Verdict } from "../../state/Verification.ts"
 import { BrokenChain } from "./BrokenChain.tsx"
@@ -59,11 +59,7 @@ const Facts = ({ chain, report }: Verdict) => (
         <Id value={report.head.hash} length={17} />, <Time at={report.head.created_at} />.
       </p>
     )}
-    {report.notices?.map((notice) => (
-      <p key={notice} class="stale">
-        <State tone="warn">worth knowing</State> {notice}
-      </p>
-    ))}
+    <Notices notices={report.notices} />
   </>
 )
 

@@ -1,6 +1,6 @@
 /** What the service itself finds when it recomputes the shared part of its log. */
 import type { Break, SharedScope, VerifyReport } from "../../../client/gen/Api.d.ts"
-import { Ago, Card, Failure, Id, State } from "../../parts/Basics.tsx"
+import { Ago, Card, Failure, Id, Notices, State } from "../../parts/Basics.tsx"
 import { count, counted } from "../../parts/Format.ts"
 import { type SharedVerdict, useSharedVerdict } from "../../state/SharedVerdict.ts"
 import { Findings } from "./Findings.tsx"
@@ -47,6 +47,7 @@ const ChainPart = ({ isDoubted, noun, report }: PartProps) => (
         to the one before it.
       </p>
     )}
+    <Notices notices={report.notices} />
     {report.breaks_total === 0 ? undefined : (
       <Breaks breaks={report.breaks} total={report.breaks_total} />
     )}

@@ -2,6 +2,8 @@
  * The first page, for a reader who reads no further: whose record it is, of which time, whether it
  * holds, how much there is of it, and what to look at first.
  */
+
+import { noticesOf } from "../../../verify/VerifyReport.ts"
 import { completenessOf } from "../Completeness.ts"
 import { type Html, html, nothing } from "../Html.ts"
 import type { Report } from "../Report.ts"
@@ -16,6 +18,9 @@ import { privilegedEvents } from "./Privileged.ts"
 const BREAKS_MAX = 3
 /** Groups of failures that the first page names. */
 const FAILURES_MAX = 3
+/** Notices that the first page names, and characters of one: all are in their chapter. */
+const NOTICES_MAX = 2
+const NOTICE_LENGTH_MAX = 240
 /** Characters of a reason: the rest is in its chapter. */
 const REASON_LENGTH_MAX = 80
 
@@ -86,6 +91,14 @@ const exceptionsOf = (report: Report): ReadonlyArray<Html> => {
         ${count(complete.checked)} read.`,
       "population"
     )
+  }
+  const notices = noticesOf(verification)
+  for (const notice of notices.slice(0, NOTICES_MAX)) {
+    const text = shown(cut(notice, NOTICE_LENGTH_MAX))
+    add(html`<strong>Not established</strong>, ${text}.`, "integrity")
+  }
+  if (notices.length > NOTICES_MAX) {
+    add(html`and ${counted(notices.length - NOTICES_MAX, "more notice")}.`, "integrity")
   }
   for (const group of failures.groups.slice(0, FAILURES_MAX)) {
     const reason =

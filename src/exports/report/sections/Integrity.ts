@@ -5,6 +5,7 @@ import {
   HISTORY_TO,
   type VerifyReport
 } from "../../../verify/Verifier.ts"
+import { noticesOf } from "../../../verify/VerifyReport.ts"
 import { FIELD_LENGTH_MAX } from "../EventLine.ts"
 import { type Html, type HtmlPart, html, nothing } from "../Html.ts"
 import type { Report, Section } from "../Report.ts"
@@ -93,6 +94,16 @@ const verifyTarget = ({ bounds }: Report["input"]["verification"]): string => {
   return parameters.length === 0 ? "/v1/verify" : `/v1/verify?${parameters.join("&")}`
 }
 
+/** What the service says of its chains that is no break. */
+const noticesPart = ({ verification }: Report["input"]): Html => {
+  const notices = noticesOf(verification)
+  return notices.length === 0
+    ? nothing
+    : html`<p>The service itself says</p><ul>${notices.map(
+        (notice) => html`<li>${shown(notice)}</li>`
+      )}</ul>`
+}
+
 /** A pack ends with the last event of its time, which need not be the head of the chain. */
 const comparison = ({ head, last_sequence_number: last }: VerifyReport): Html =>
   head === null || last === null
@@ -163,7 +174,7 @@ const body = (report: Report): Html => {
     ${breaksOf(verification)}
     ${tracesPart(report.input)}
     ${reVerify(report)}
-    <h2>What this does not establish</h2>
+    <h2>What this does not establish</h2>${noticesPart(report.input)}
     <p>Hashes hold no secret. A person who can write to every part of the service, its signing key
       included, could make another chain that verifies; only checkpoints kept elsewhere contradict
       it. Keep the head hash of this page, or a signed checkpoint, outside of the service.</p>`
