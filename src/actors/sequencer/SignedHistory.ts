@@ -250,7 +250,8 @@ export const readSignedTrees = Effect.fnUntraced(function* (
   const isSigned = signedBy(serviceName, vkeys, replaced)
   const stored = yield* readStored(restoring, state, Effect.succeed(isSigned))
   const own = [...state.checkpoints.values()].filter((one) => !isGivenUp(state, one))
-  const signed = [...checkpoints.values(), ...own, ...(stored ?? [])]
+  const all = [...checkpoints.values(), ...own, ...(stored ?? [])]
+  const signed = [...new Map(all.map((one) => [one.note, one])).values()]
   const sizes = new Map<string, Set<number>>()
   for (const one of signed) {
     const tree = treeOfCheckpoint(one)
