@@ -362,8 +362,15 @@ const noticesOf = Effect.fnUntraced(function* (
 ) {
   const { chain } = source
   const ends = yield* ChainEnds
-  const { adopted, isCut, offset } = yield* ends.start({ tenantId: request.tenantId, chain })
+  const key = { tenantId: request.tenantId, chain }
+  const { adopted, givenUp, isCut, offset } = yield* ends.start(key)
   const notices: Array<string> = []
+  if (pruned !== undefined && (request.fromSequence ?? 1) <= pruned.end.size) {
+    notices.push(
+      `${source.noun}s 1 to ${pruned.end.size} were removed by retention on ${pruned.point.pruned_at}: `
+        + "what they said of the period is not known any more"
+    )
+  }
   if (isCut) {
     notices.push(
       `alk.${chain} is kept for ever, but its partition of this tenant begins at offset `
@@ -376,6 +383,14 @@ const noticesOf = Effect.fnUntraced(function* (
       `alk.state was lost and made again from the topics at ${adopted.at}: of the records of `
         + `alk.${chain} before offset ${next} only the links and the checkpoints of before say that `
         + "this service wrote them"
+    )
+  }
+  if (givenUp !== undefined) {
+    const { created_at, root_hash, tree_size } = givenUp
+    notices.push(
+      `a checkpoint of ${tree_size} ${source.noun}s of ${tree} with the root ${root_hash} was signed at `
+        + `${created_at}, and the log does not lead to it: it was put back or written anew, an `
+        + `operator has accepted that, and ${source.noun}s of before may be gone`
     )
   }
   for (const { treeSize } of uncompared) {
@@ -552,6 +567,7 @@ const verifyPeriod = Effect.fnUntraced(function* (
   return {
     ...part.report,
     bounds: report.bounds,
+    ...(report.notices === undefined ? {} : { notices: report.notices }),
     duration_ms: report.duration_ms + part.report.duration_ms
   }
 })

@@ -169,7 +169,14 @@ describe("what was erased", () => {
     const refused = await alk("forget", "apply")
     assert.strictEqual(refused.end, 1)
     assert.match(refused.errors, /The data folder .* is in use by the alk with process id/)
-    const byFolder = await alk("forget", "apply", "--log-dir", logDir)
+    const unproven = await alk("forget", "apply", "--log-dir", logDir)
+    assert.strictEqual(unproven.end, 1)
+    assert.match(unproven.errors, /set ALK_SECRET to that of the service/)
+    const secret = { ALK_SECRET: readFileSync(join(dataDir, "secret"), "utf8").trim() }
+    const byFolder = await begin(["forget", "apply", "--log-dir", logDir], {
+      ...environment(),
+      ...secret
+    }).ended
     assert.strictEqual(byFolder.end, 1)
     assert.match(byFolder.errors, /a broker runs on .*: stop it first/)
     await stopped()

@@ -231,10 +231,14 @@ describe("records that link", () => {
           yield* acceptAll
           yield* sequencing(signed(11))
           assert.deepStrictEqual((yield* project()).bodies, bodies)
-          const { breaks } = yield* verify()
+          const { breaks, notices } = yield* verify()
           assert.deepStrictEqual(
             breaks.map(({ reason, sequence_number }) => [sequence_number, reason]),
             [[10, "checkpoint_mismatch"]]
+          )
+          assert.match(
+            notices!.join(),
+            /a checkpoint of 10 events of acme .* operator has accepted/
           )
         })
       )

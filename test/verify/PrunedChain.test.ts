@@ -23,6 +23,8 @@ import { verify } from "./support/StoredChains.ts"
 const TENANT = "acme"
 const EVENTS = 40
 const chain = new Chain(TENANT).extend(EVENTS, () => ({ metadata: { a: 1 } }))
+/** Before every event. */
+const OLD = "1970-01-02T00:00:00.000000Z"
 const hashes = chain.bodies.map((body): string => JSON.parse(body).hash)
 
 const rootOver = (own: ReadonlyArray<string>, size: number): SignedCheckpoint => {
@@ -193,9 +195,21 @@ describe("a chain whose beginning was pruned", () => {
       assert.deepStrictEqual(await reportWith(kept), {
         status: "valid",
         origin: "checked",
-        notices: undefined
+        notices: 1
       })
     }
-    assert.deepStrictEqual(await reportWith(19), { status: "valid", origin: undefined, notices: 1 })
+    assert.deepStrictEqual(await reportWith(19), { status: "valid", origin: undefined, notices: 2 })
+  })
+
+  it("says what is gone of the period that was asked for, and only of that", async () => {
+    const rows = rowsFrom(21)
+    const point = foundOf(pointAt(20))
+    const noticesOn = async (request: Partial<VerifyRequest>) =>
+      (await reportOn({ rows, point, request })).notices
+    const gone = /^events 1 to 20 were removed by retention on \S+: /
+    for (const request of [{}, { fromSequence: 3, toSequence: 8 }, { to: OLD }, { from: OLD }]) {
+      assert.match((await noticesOn(request))?.join() ?? "", gone)
+    }
+    assert.isUndefined(await noticesOn({ fromSequence: 21 }))
   })
 })

@@ -16,6 +16,8 @@ export interface TopicStart {
   readonly offset: number
   /** When the topics were taken for what a sequencer has written; absent if they never were. */
   readonly adopted?: Adopted
+  /** Signed of this chain, which does not lead to it: an operator has accepted that. */
+  readonly givenUp?: CheckpointRecord
 }
 
 export class ChainEnds extends Context.Service<

@@ -306,7 +306,9 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
     start: Effect.fnUntraced(function* ({ chain, tenantId }) {
       const partition = log.partitionOf(tenantId)
       const start = yield* startOf(log, isKeptForEver, chain, partition)
-      return { ...start, ...defined({ adopted: yield* heads.adopted(partition) }) }
+      const losses = yield* heads.losses(partition)
+      const givenUp = losses?.givenUp.get(treeNameOf(tenantId, chain))
+      return { ...start, ...defined({ adopted: losses?.adopted, givenUp }) }
     })
   })
 })

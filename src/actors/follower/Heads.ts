@@ -4,8 +4,7 @@
  */
 import { Context, type Effect } from "effect"
 import type { Chain, ChainKey, Head } from "../../domain/chain/Chains.ts"
-import type { Own } from "../../domain/records/OwnOffsets.ts"
-import type { Adopted } from "../../domain/records/StateRecords.ts"
+import type { Losses, Own } from "../../domain/records/OwnOffsets.ts"
 import type { LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
 import type { Decided } from "../log/OwnRecords.ts"
 
@@ -35,8 +34,8 @@ export class Heads extends Context.Service<
       partition: number,
       records: ReadonlyArray<LogRecord>
     ): Effect.Effect<Decided>
-    /** When the topics were taken for what a sequencer has written; undefined if never. */
-    adopted(partition: number): Effect.Effect<Adopted | undefined>
+    /** What of a partition's history is not proven, or is gone; undefined while that is not known. */
+    losses(partition: number): Effect.Effect<Losses | undefined>
     /**
      * The tenant's head, as soon as the heads known here include all before this offset of the
      * chain's topic, and this one has come to this sequence number.

@@ -497,7 +497,7 @@ const makeHeads = (
           () => undecided()!.decide(chain, records)
         )
       }),
-    adopted: (partition) => Effect.sync(() => logState.own[partition]?.adopted),
+    losses: (partition) => Effect.sync(() => logState.own[partition]?.losses),
     reached: ({ chain, tenantId }, offset, sequenceNumber) => {
       const all = chain === "events" ? heads : traceHeads
       const partition = log.partitionOf(tenantId)

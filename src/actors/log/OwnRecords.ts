@@ -4,8 +4,7 @@
  * different times, so what the changelog does not cover yet may be a sequencer's or not.
  */
 import type { Chain } from "../../domain/chain/Chains.ts"
-import { type Own, OwnOffsets } from "../../domain/records/OwnOffsets.ts"
-import type { Adopted } from "../../domain/records/StateRecords.ts"
+import { type Losses, type Own, OwnOffsets } from "../../domain/records/OwnOffsets.ts"
 import type { Fetched, LogRecord } from "../../ports/EventLog.ts"
 
 /**
@@ -43,9 +42,8 @@ export class OwnRecords {
     return this.#own
   }
 
-  /** When the topics were last taken for what a sequencer has written; undefined if never. */
-  get adopted(): Adopted | undefined {
-    return this.#own.adopted
+  get losses(): Losses {
+    return this.#own
   }
 
   /** Offset up to which a request has waited for what is shown; 0 if none has. */

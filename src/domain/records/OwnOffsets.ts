@@ -4,10 +4,12 @@
  * links proves nothing, because hashes hold no secret.
  */
 import { type Chain, chains } from "../chain/Chains.ts"
+import { type CheckpointRecord, readCheckpoint } from "../chain/Checkpoint.ts"
 import { RecordUnreadable } from "../json/RecordFields.ts"
 import {
   type Adopted,
   APPLIED_KEY,
+  GIVEN_UP_PREFIX,
   readApplied,
   readStrays,
   STRAYS_PREFIX
@@ -98,6 +100,9 @@ export class Strays {
   }
 }
 
+/** What of a partition's history is not proven, or is gone. */
+export type Losses = Pick<OwnOffsets, "adopted" | "givenUp">
+
 /** What readers of a partition's chains ask. */
 export interface Own {
   /** Offset after the last own record; undefined if the changelog does not say. */
@@ -116,6 +121,8 @@ export class OwnOffsets implements Own {
   #awaited: Partial<Record<Chain, number>> = {}
   /** When the topics were last taken for what a sequencer has written. */
   adopted: Adopted | undefined
+  /** By tree the checkpoint that an operator has accepted as lost. */
+  readonly givenUp = new Map<string, CheckpointRecord>()
 
   /**
    * A copy of an older record takes nothing back; without a value the changelog was cleared. Other
@@ -125,6 +132,9 @@ export class OwnOffsets implements Own {
   take(key: string, value: Buffer | null): void {
     this.#isBegun = true
     if (key.startsWith(STRAYS_PREFIX)) this.#strays.replay(key, value)
+    if (key.startsWith(GIVEN_UP_PREFIX) && value !== null) {
+      this.givenUp.set(key.slice(GIVEN_UP_PREFIX.length), readCheckpoint(value))
+    }
     if (key !== APPLIED_KEY) return
     if (value === null) {
       this.#next = {}

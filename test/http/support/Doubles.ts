@@ -517,7 +517,7 @@ const headsOf = (world: World) =>
     written: () => Effect.succeed(Number.MAX_SAFE_INTEGER),
     own: () => Effect.succeed(everythingOwn),
     decided: (_chain, _partition, own) => Effect.succeed({ own, rest: [] }),
-    adopted: () => Effect.succeed(undefined),
+    losses: () => Effect.succeed(undefined),
     reached: ({ chain, tenantId }) =>
       Effect.sync(() =>
         (chain === "events" ? world.state.heads : world.state.traceHeads).get(tenantId)
