@@ -48,10 +48,12 @@ export interface ReceiptRow {
   readonly body: Buffer
 }
 
-/** A record of `alk.events` that does not link to the one before it. */
 /** Reason of a conflict: the record follows the chain, but no sequencer has written it. */
 export const NOT_SEQUENCED = "not_sequenced"
+/** Reason of a conflict: the record follows the chain, but has another form than alk writes. */
+export const NOT_CANONICAL = "not_canonical"
 
+/** A record of `alk.events` or `alk.traces` that is no part of its chain. */
 export interface ConflictRow {
   readonly partition: number
   readonly offset: number

@@ -6,7 +6,7 @@
 import type { Head } from "../domain/chain/Chains.ts"
 import { GENESIS_HASH } from "../domain/chain/Chains.ts"
 import { BLOCK_EVENTS, type RecomputedBlock, type SequenceRange } from "../ports/ChainRecompute.ts"
-import { type ConflictRow, NOT_SEQUENCED } from "../ports/EventStore.ts"
+import { type ConflictRow, NOT_CANONICAL, NOT_SEQUENCED } from "../ports/EventStore.ts"
 import type { JudgedRecord, JudgedRow } from "./ChainSource.ts"
 import { GrowingTree, type TreeStart } from "./GrowingTree.ts"
 import { ABSENT, type Break, type BreakReason, Breaks } from "./VerifyReport.ts"
@@ -50,6 +50,13 @@ export interface ChainCheckOptions {
 /** The end of what was removed, as a signed checkpoint proves it. */
 export interface RemovedBefore extends TreeStart {
   readonly hash: string
+}
+
+/** What the reasons of conflicts are as breaks; of others: `prev_hash_mismatch`. */
+const breakOfConflict: Readonly<Record<string, BreakReason>> = {
+  sequence_mismatch: "duplicate_sequence",
+  [NOT_SEQUENCED]: "duplicate_sequence",
+  [NOT_CANONICAL]: "content_mismatch"
 }
 
 export class ChainCheck {
@@ -138,12 +145,11 @@ export class ChainCheck {
     this.#broken(sequenceNumber, "duplicate_sequence", "one row", "copies of it")
   }
 
-  /** A record of the topic that did not link when it was projected. */
+  /** A record of the topic that was no part of the chain when it was projected. */
   conflict({ reason, sequenceNumber }: ConflictRow): void {
-    const isDuplicate = reason === "sequence_mismatch" || reason === NOT_SEQUENCED
     this.#broken(
       sequenceNumber,
-      isDuplicate ? "duplicate_sequence" : "prev_hash_mismatch",
+      breakOfConflict[reason] ?? "prev_hash_mismatch",
       `a record of ${this.#options.topic} that a sequencer wrote after the one before it`,
       reason
     )

@@ -2,7 +2,12 @@
 import { Effect } from "effect"
 import { type ChainLink, linkOf } from "../../domain/chain/ChainLink.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
-import { type ConflictRow, type EventRow, EventStore } from "../../ports/EventStore.ts"
+import {
+  type ConflictRow,
+  type EventRow,
+  EventStore,
+  NOT_CANONICAL
+} from "../../ports/EventStore.ts"
 import {
   addTo,
   bodyOf,
@@ -83,7 +88,7 @@ const otherForm = ({ body, offset, partition }: EventRow): ConflictRow => {
     offset,
     tenantId: link?.tenantId ?? "",
     sequenceNumber: link?.sequenceNumber ?? 0,
-    reason: "not_canonical",
+    reason: NOT_CANONICAL,
     body
   }
 }
