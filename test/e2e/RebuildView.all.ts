@@ -237,7 +237,7 @@ describe("alk rebuild-view", () => {
     const numbers = (await aside.json<{ sequence_number: string }>()).map((row) =>
       Number(row.sequence_number)
     )
-    assert.deepStrictEqual(numbers, [CHANGED, CLAIMED, 9000])
+    assert.deepStrictEqual(numbers, [CHANGED, CLAIMED, COPIED, 9000])
     // The other tenant was not asked for.
     assert.strictEqual((await listed(other)).length, EVENTS - 1)
     const all = await rebuild()

@@ -1272,6 +1272,5 @@ export const tablesAsAWhole: ReadonlyMap<string, string> = new Map([
       + " refused at the next start, with its name (`test/adapters/clickhouse/Migrations.integration.ts`)."
   ],
   ["set_aside", "No answer is made of it."],
-  ["upgrades", "It says what was rewritten in the background. No answer is made of it."],
   ["subtrees", "A cache of hashes for proofs, made again when a proof does not hold."]
 ])
