@@ -1,6 +1,6 @@
 /**
  * Makes the state of a partition from the topics: where its changelog is behind, lost or can't be
- * read, and trees that an earlier version has not kept.
+ * read.
  */
 import { Effect } from "effect"
 import type { ChainLink } from "../../domain/chain/ChainLink.ts"
@@ -11,7 +11,7 @@ import {
   type Head,
   treeNameOf
 } from "../../domain/chain/Chains.ts"
-import { Frontier } from "../../domain/chain/MerkleTree.ts"
+import type { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { RecordFields } from "../../domain/json/RecordFields.ts"
 import { type Command, dedupKeyOf } from "../../domain/records/Command.ts"
 import { decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
@@ -23,7 +23,6 @@ import {
   type Adopted,
   OWNER_KEY,
   REPAIR_KEY,
-  type StateRecord,
   type WindowEntry
 } from "../../domain/records/StateRecords.ts"
 import { FORMAT_HEADER } from "../../domain/records/Topics.ts"
@@ -47,7 +46,6 @@ import {
   emptyReplay,
   emptyState,
   finishReplay,
-  headRecord,
   headsOf,
   type Replay,
   replay,
@@ -424,53 +422,4 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
     const rebuilt = finishReplay(replayed)
     Object.assign(rebuilt.expected, { events: eventsNext, traces: tracesNext })
     return rebuilt
-  })
-
-/** The tree over a chain as its topic holds it; undefined if the topic does not begin with it. */
-const treesOf = ({ log, partition, reader }: Restoring, chain: Chain, names: ReadonlySet<string>) =>
-  Effect.gen(function* () {
-    const trees = new Map<string, Frontier>()
-    yield* scanAll(log, reader, { topic: chain, partition }, (records) => {
-      for (const record of records) {
-        const link = linkOfRecord(chain, record)
-        if (link === undefined) continue
-        const name = treeNameOf(link.tenantId, chain)
-        if (!names.has(name)) continue
-        const tree = trees.get(name) ?? Frontier.empty()
-        if (tree.size !== link.sequenceNumber - 1) continue
-        tree.append(link.hash)
-        trees.set(name, tree)
-      }
-    })
-    return trees
-  })
-
-/** Trees that an earlier version did not keep are read from the topics once, and written down. */
-export const growTrees = (
-  restoring: Restoring,
-  state: SequencerState,
-  names: ReadonlySet<string>
-) =>
-  Effect.gen(function* () {
-    if (names.size === 0) return
-    yield* Effect.logWarning(
-      "reading Merkle trees from the topics that the state does not have yet",
-      {
-        partition: restoring.partition,
-        trees: names.size
-      }
-    )
-    const records: Array<StateRecord> = []
-    for (const chain of chains) {
-      const trees = yield* treesOf(restoring, chain, names)
-      for (const [tenantId, head] of headsOf(state, chain)) {
-        const name = treeNameOf(tenantId, chain)
-        if (!names.has(name)) continue
-        const grown = trees.get(name)
-        const tree = grown?.size === head.sequence_number ? grown : undefined
-        if (tree !== undefined) state.trees.set(name, tree)
-        records.push(headRecord(chain, tenantId, head, tree))
-      }
-    }
-    yield* writeState(restoring, records)
   })

@@ -26,7 +26,7 @@ import {
   refuse,
   writeState
 } from "./Restoring.ts"
-import { growTrees, type Outdated, rebuild } from "./SequencerRebuild.ts"
+import { type Outdated, rebuild } from "./SequencerRebuild.ts"
 import {
   appliedRecord,
   emptyReplay,
@@ -175,7 +175,7 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
         metaRecord(log.partitions),
         appliedRecord(state, windowEnds(state))
       ])
-    } else yield* growTrees(restoring, state, gathered.treeless)
+    }
     if (log.partitionOf(SYSTEM_TENANT) === partition) {
       const { registry, registryContent } = state
       yield* readRegistry(restoring, registry, registryContent)

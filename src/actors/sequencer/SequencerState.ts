@@ -297,19 +297,16 @@ export const totalsOf = ({
 const HASH = /^[0-9a-f]{64}$/
 
 /**
- * The value of a head; without a tree if an earlier version has written it. Hot path: the follower
- * reads one for every transaction, so it is read by hand.
+ * The value of a head. Hot path: the follower reads one for every transaction, so it is read by hand.
  * @throws RecordUnreadable
  */
-export const readHead = (value: Buffer): Head & { readonly tree?: string | null } => {
+export const readHead = (value: Buffer): StoredHead => {
   const fields = RecordFields.of(value, "head")
-  const { tree } = fields.value
-  if (tree !== undefined && tree !== null) fields.text("tree")
   return {
     sequence_number: fields.integer("sequence_number", 1),
     hash: fields.text("hash", HASH),
     created_at: fields.time("created_at"),
-    ...(tree === undefined ? {} : { tree: tree as string | null })
+    tree: fields.value["tree"] === null ? null : fields.text("tree")
   }
 }
 
@@ -396,8 +393,6 @@ export interface Replay {
   /** How many ranges of strays there are, and which entries of windows, as the same record says. */
   straysTotal: number
   windowEnds: WindowEnds
-  /** Trees that the version which wrote it did not keep: they have to be read from the topics. */
-  readonly treeless: Set<string>
 }
 
 export const emptyReplay = (partition: number, partitions: number, windows: Windows): Replay => ({
@@ -410,8 +405,7 @@ export const emptyReplay = (partition: number, partitions: number, windows: Wind
   acceptsLoss: false,
   totals: undefined,
   straysTotal: 0,
-  windowEnds: { dedup: { first: 0, next: 0 }, idempotency: { first: 0, next: 0 } },
-  treeless: new Set()
+  windowEnds: { dedup: { first: 0, next: 0 }, idempotency: { first: 0, next: 0 } }
 })
 
 const replayWindow = (records: Map<number, Buffer>, ordinal: number, value: Buffer | null) => {
@@ -427,12 +421,10 @@ const replayHead = (into: Replay, chain: Chain, tenantId: string, value: Buffer 
   const treeName = treeNameOf(tenantId, chain)
   const heads = headsOf(into.state, chain)
   trees.delete(treeName)
-  into.treeless.delete(treeName)
   if (value === null) return void heads.delete(tenantId)
   const { tree, ...head } = readHead(value)
   heads.set(tenantId, head)
-  if (typeof tree === "string") trees.set(treeName, Frontier.decode(tree))
-  else if (tree === undefined) into.treeless.add(treeName)
+  if (tree !== null) trees.set(treeName, Frontier.decode(tree))
 }
 
 /** Without a value: what it said was given up. */
