@@ -158,6 +158,31 @@ describe("a client that does not read", () => {
     assert.strictEqual((await api.call(LINES, { key: READ_KEY })).status, 503)
   })
 
+  it("gives way as often as one that needs more room asks for", async () => {
+    const [third, fourth] = ["t", "f"].map((letter) => `alk_live_${letter.repeat(43)}`) as [
+      string,
+      string
+    ]
+    const world = largeWorld(third, fourth)
+    for (const key of [third, fourth]) {
+      world.principals.set(key, { tenantId: key, keyId: key, scopes: ["read"] })
+    }
+    api = await startWith(world, MINUTE_MS, MINUTE_MS, 32 * MIB)
+    // All is held: 16, 8 and 8 MiB.
+    const four = Array.from({ length: 4 }, () => READ_KEY)
+    for (const key of [...four, OTHER_KEY, OTHER_KEY, third, third]) {
+      await begun(await asking(get(LINES, key)))
+    }
+    // 5 MB: two of the largest have to go.
+    const page = await api.open("/v1/events?page_size=100", { key: fourth })
+    assert.strictEqual(page.resume().statusCode, 200)
+    const broken = api.logs.filter(({ message }) => message === "an answer was broken off")
+    assert.deepStrictEqual(
+      broken.map(({ annotations }) => annotations["tenantId"]),
+      ["acme", "acme"]
+    )
+  })
+
   it("gives way to others when it is slow", async () => {
     api = await startWith(largeWorld(), MINUTE_MS, 300, 16 * MIB)
     for (let n = 0; n < 2; n++) await begun(await asking(get(LINES, READ_KEY)))

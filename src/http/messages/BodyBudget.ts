@@ -36,7 +36,9 @@ const tooSlow = (): ApiError =>
 /** What takes bytes of a budget. */
 export interface Holder {
   readonly bytes: number
-  /** Bytes per second so far; undefined if it can't be called slow. */
+  /** Bytes per second so far. */
+  rate(now: number): number
+  /** The same; undefined if it can't be called slow. */
   slowness(now: number): number | undefined
   /** Make room for others. */
   yield(): void
@@ -88,10 +90,13 @@ export class BodyAccount implements Holder {
     this.giveBack(this.#bytes)
   }
 
+  rate(now: number): number {
+    return (this.#bytes / (now - this.#startedAt)) * 1_000
+  }
+
   slowness(now: number): number | undefined {
-    const milliseconds = now - this.#startedAt
-    if (this.#give === undefined || milliseconds < SLOW_AFTER_MS) return undefined
-    const rate = (this.#bytes / milliseconds) * 1_000
+    if (this.#give === undefined || now - this.#startedAt < SLOW_AFTER_MS) return undefined
+    const rate = this.rate(now)
     return rate < SLOW_BYTES_PER_SECOND ? rate : undefined
   }
 
@@ -129,7 +134,7 @@ export class BodyBudget {
     const share = size > SMALL_BODY_BYTES ? Math.floor(this.#bytesMax / SMALL_SHARE) : 0
     const limit = this.#bytesMax - share
     while (this.#bytes + bytes > limit) {
-      const slowest = this.#slowest(holder)
+      const slowest = this.#slowest((one, now) => (one === holder ? undefined : one.slowness(now)))
       if (slowest === undefined) return false
       slowest.yield()
     }
@@ -144,12 +149,17 @@ export class BodyBudget {
     if (holder.bytes === 0) this.#holders.delete(holder)
   }
 
-  #slowest(but: Holder): Holder | undefined {
+  /** The slowest holder makes room for others, however fast it is. */
+  giveWay(): void {
+    this.#slowest((one, now) => one.rate(now))?.yield()
+  }
+
+  #slowest(rateOf: (holder: Holder, now: number) => number | undefined): Holder | undefined {
     const now = this.now()
     let slowest: Holder | undefined
     let least = Infinity
     for (const holder of this.#holders) {
-      const rate = holder === but ? undefined : holder.slowness(now)
+      const rate = rateOf(holder, now)
       if (rate === undefined || rate >= least) continue
       least = rate
       slowest = holder

@@ -1,7 +1,7 @@
 /**
  * How many bytes large answers may hold together while they are on their way, in this process and of
  * a tenant, whose share links count for themselves. When that is used up, slow readers give way, then
- * those of whoever holds the most, and what does not fit is refused.
+ * those of the tenant that holds the most, and what does not fit is refused.
  */
 import type { ServerResponse } from "node:http"
 import { NodeHttpServerRequest } from "@effect/platform-node"
@@ -60,7 +60,6 @@ class HeldAnswer implements Holder {
     return handle ? handle.bytesWritten - handle.writeQueueSize : 0
   }
 
-  /** Bytes per second so far. */
   rate(now: number): number {
     const { at, left } = this.#since
     return ((this.#left - left) / Math.max(1, now - at)) * 1_000
@@ -126,32 +125,12 @@ const asBytes = (response: HttpServerResponse.HttpServerResponse) => {
     : response
 }
 
-/** What answers one tenant, or its share links, has on their way. */
-class Owner {
-  readonly budget: BodyBudget
-  readonly answers = new Set<HeldAnswer>()
-
-  constructor(bytesMax: number) {
-    this.budget = new BodyBudget(bytesMax)
-  }
-
-  get bytes(): number {
-    return this.budget.bytes
-  }
-
-  /** Its slowest answer makes room for others. */
-  giveWay(): void {
-    const now = this.budget.now()
-    const [slowest] = [...this.answers].sort((left, right) => left.rate(now) - right.rate(now))
-    slowest?.yield()
-  }
-}
-
 export class AnswerBudget {
   readonly #all: BodyBudget
   readonly #bytesMax: number
   readonly #slowAfterMs: number
-  readonly #owners = new Map<string, Owner>()
+  /** By tenant; its share links have one of their own. */
+  readonly #owners = new Map<string, BodyBudget>()
 
   constructor({ bytesMax, slowAfterMs }: { bytesMax: number; slowAfterMs: number }) {
     this.#bytesMax = bytesMax
@@ -160,7 +139,7 @@ export class AnswerBudget {
   }
 
   /** True once there is room in all: of owners that hold more, the largest gives way first. */
-  #fits(held: HeldAnswer, own: Owner): boolean {
+  #fits(held: HeldAnswer, own: BodyBudget): boolean {
     while (!held.fits(this.#all)) {
       const others = [...this.#owners.values()].filter(({ bytes }) => bytes > own.bytes)
       const largest = others.sort((left, right) => right.bytes - left.bytes)[0]
@@ -182,18 +161,16 @@ export class AnswerBudget {
     if (size === 0) return answer
     const response = NodeHttpServerRequest.toServerResponse(request) as ServerResponse
     if (response.destroyed) return answer
-    const own = this.#owners.get(owner) ?? new Owner(bytesMax)
+    const own = this.#owners.get(owner) ?? new BodyBudget(bytesMax)
     const held = new HeldAnswer(response, size, this.#all.now(), this.#slowAfterMs)
-    if (!held.fits(own.budget)) return ofTenant(bytesMax)
+    if (!held.fits(own)) return ofTenant(bytesMax)
     if (!this.#fits(held, own)) {
       held.close()
       return ofAll()
     }
     this.#owners.set(owner, own)
-    own.answers.add(held)
     response.once("close", () => {
       held.close()
-      own.answers.delete(held)
       if (own.bytes === 0 && this.#owners.get(owner) === own) this.#owners.delete(owner)
     })
     return asBytes(answer)
