@@ -126,7 +126,7 @@ const refuseOthers = (
     if (version === 1 && migration.name !== name) {
       throw new MigrationRefused(
         "the store was made by a version of alk before the first release, which this one does not read:"
-          + " start with a new database (ALK_CLICKHOUSE_DATABASE), which is built from the topics"
+          + " start with a new database (CLICKHOUSE_DATABASE), which is built from the topics"
       )
     }
     if (migration.name !== name || migration.checksum !== checksum) {

@@ -149,6 +149,16 @@ layer(connection, { excludeTestServices: true })("migrations", (it) => {
     })
   )
 
+  it.effect("refuse tables of before the first release, and say what to set", () =>
+    Effect.gen(function* () {
+      const folder = yield* copies
+      fs.renameSync(join(folder, "0001_tables.sql"), join(folder, "0001_events.sql"))
+      yield* run("earlier", folder)
+      const message = yield* refusal("earlier", migrationsFolder)
+      assert.match(message, /before the first release.* new database \(CLICKHOUSE_DATABASE\)/)
+    })
+  )
+
   it.effect("refuse gaps in the numbers and placeholders that nobody fills in", () =>
     Effect.gen(function* () {
       const folder = yield* copies
