@@ -9,9 +9,9 @@ alk forget record <file>
 Takes what was erased out of the topics themselves, by rewriting the files of a Kafka broker: plan says
 what there is to do, apply does it while the broker is stopped. With the embedded broker the files are in
 ALK_DATA_DIR; of another broker, --log-dir names its log.dirs, and ALK_SECRET has to be that of the
-service: by it genuine erasures are known. It can be ended at any time: run it again. What it did becomes an act in alk's own log: with the
-embedded broker at the next start; else record writes what apply has left in the file alk-forgotten.json of
-the log folder, with the configuration of the service.
+service: by it genuine erasures are known. It can be ended at any time: run it again. What it did becomes
+an act in alk's own log: with the embedded broker at the next start; else record writes what apply has left
+in the file alk-forgotten.json of the log folder, with the configuration of the service.
 `
 
 const actions = ["plan", "apply", "record"] as const

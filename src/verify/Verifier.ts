@@ -8,7 +8,7 @@
  * not perfect is gone through row by row here, so every break is named by the same code.
  */
 import { Clock, Context, Effect, Layer, Stream } from "effect"
-import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
+import { ChainEnds, type TopicStart } from "../actors/chainEnds/ChainEnds.ts"
 import { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
 import type { Head } from "../domain/chain/Chains.ts"
 import { type Chain, treeNameOf } from "../domain/chain/Chains.ts"
@@ -147,6 +147,7 @@ interface Run {
   readonly doubted: { first: number; last: number }
   /** The beginning that was removed, if it was. */
   readonly pruned: ProvenPoint | undefined
+  readonly topicStart: TopicStart
 }
 
 const startsChain = ({ pruned, range }: Pick<Run, "pruned" | "range">): boolean =>
@@ -356,14 +357,12 @@ const sourceOf = (chain: Chain, tenantId: string, port: Recompute, checked: Sequ
   })
 
 /** What a reader should know that is no break of the chain. */
-const noticesOf = Effect.fnUntraced(function* (
-  { pruned, request, source, tree }: Run,
+const noticesOf = (
+  { pruned, request, source, topicStart, tree }: Run,
   uncompared: ReadonlyArray<SignedCheckpoint>
-) {
+): ReadonlyArray<string> => {
   const { chain } = source
-  const ends = yield* ChainEnds
-  const key = { tenantId: request.tenantId, chain }
-  const { adopted, givenUp, isCut, offset } = yield* ends.start(key)
+  const { adopted, givenUp, isCut, offset } = topicStart
   const notices: Array<string> = []
   if (pruned !== undefined && (request.fromSequence ?? 1) <= pruned.end.size) {
     notices.push(
@@ -400,7 +399,7 @@ const noticesOf = Effect.fnUntraced(function* (
     )
   }
   return notices
-})
+}
 
 /** What a chain that begins at a pruned point has to go on from. */
 const removedBefore = ({ end }: ProvenPoint): RemovedBefore => ({
@@ -434,14 +433,14 @@ const start = Effect.fnUntraced(function* (
   const source = yield* sourceOf(chain, tenantId, port, checked)
   const isWhole = startsChain({ pruned, range })
   const given = request.checkpoints ?? []
-  const { adopted } = yield* ends.start({ tenantId, chain })
+  const topicStart = yield* ends.start({ tenantId, chain })
   const found = isWhole
     ? yield* checkpointsOf(
         checkpoints,
         given,
         tree,
         endsAt,
-        adopted === undefined ? 1 : EARLIER_MAX
+        topicStart.adopted === undefined ? 1 : EARLIER_MAX
       )
     : { signed: given, forged: [] }
   const treeSizes = found.signed
@@ -468,7 +467,7 @@ const start = Effect.fnUntraced(function* (
   }
   const doubted = { first: SEQUENCE_MAX, last: 0 }
   const parts = { check, source, checkpoints, doubted }
-  const run: Run = { ...parts, request, range, tree, treeSizes, endsAt, pruned }
+  const run: Run = { ...parts, request, range, tree, treeSizes, endsAt, pruned, topicStart }
   return { run, head, signed: found.signed }
 })
 
@@ -506,7 +505,7 @@ const verifyFrom = Effect.fnUntraced(function* (
   const isValid = verdict.breaksTotal === 0 && finished.isComplete
   const uncompared = given.filter(({ treeSize }) => treeSize < beginningOf(pruned) - 1)
   const isOrigin = given.length > 0 && uncompared.length === 0 && isValid
-  const notices = yield* noticesOf(run, uncompared)
+  const notices = noticesOf(run, uncompared)
   const report: VerifyReport = yield* reportOf({
     ...verdict,
     tenantId,

@@ -4,7 +4,7 @@
  */
 import { Effect, Layer } from "effect"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { tenantTurns } from "../../src/http/messages/TenantSlots.ts"
+import { oneInTurn, tenantTurns } from "../../src/http/messages/TenantSlots.ts"
 import { AnswerLimits } from "../../src/http/server/AnswerBudget.ts"
 import { CurrentServerTimes, SERVER_TIMES } from "../../src/http/server/ServerTimes.ts"
 import { eventuallyAsync } from "../support/Eventually.ts"
@@ -220,4 +220,25 @@ it("lets no tenant's reads take the place of another's", async () => {
     ]
   )
   assert.isBelow(order.indexOf("globex"), 6)
+})
+
+it("lets no tenant's graphs fill the queue of all", async () => {
+  const inTurn = oneInTurn()
+  const order: Array<string> = []
+  let running = 0
+  let most = 0
+  const make = (tenantId: string) =>
+    inTurn(
+      tenantId,
+      Effect.gen(function* () {
+        most = Math.max(most, ++running)
+        yield* Effect.sleep(2)
+        running -= 1
+        order.push(tenantId)
+      })
+    )
+  const all = [...Array.from({ length: 20 }, () => "acme"), "globex"]
+  await Effect.runPromise(Effect.forEach(all, make, { concurrency: "unbounded", discard: true }))
+  assert.strictEqual(most, 1)
+  assert.isBelow(order.indexOf("globex"), 3)
 })

@@ -43,6 +43,16 @@ import {
   written
 } from "./support/Starts.ts"
 
+/** Three commands are applied, of which no receipt is left, and a fourth waits. */
+const appliedWithoutReceipts = Effect.fnUntraced(function* (prefix: string) {
+  const writer = new CommandWriter()
+  yield* append([1, 2, 3].map((n) => written(n, writer, currentTime())))
+  yield* runUntil(3)
+  const { end } = yield* (yield* EventLog).bounds("receipts", 0)
+  yield* deleteBelow(prefix, "receipts", end)
+  yield* append([written(4, writer, currentTime())])
+})
+
 describe("a sequencer of a log that has lost something", () => {
   it.live("refuses a log that starts behind the next command", () =>
     withLog((prefix) =>
@@ -77,11 +87,7 @@ describe("a sequencer of a log that has lost something", () => {
   it.live("knows by their writers which commands were applied, where the receipts are gone", () =>
     withOwnLog((prefix) =>
       Effect.gen(function* () {
-        const writer = new CommandWriter()
-        yield* append([1, 2, 3].map((n) => written(n, writer, currentTime())))
-        yield* runUntil(3)
-        yield* deleteBelow(prefix, "receipts", (yield* (yield* EventLog).bounds("receipts", 0)).end)
-        yield* append([written(4, writer, currentTime())])
+        yield* appliedWithoutReceipts(prefix)
         const gone = (name: string) => name === "applied"
         assert.strictEqual(yield* compacted(gone, start), "ready")
         assertChain((yield* runUntil(1)).links, 4)
@@ -94,11 +100,7 @@ describe("a sequencer of a log that has lost something", () => {
   it.live("sets aside what may have been applied, once nothing tells and a repair accepts it", () =>
     withOwnLog((prefix) =>
       Effect.gen(function* () {
-        const writer = new CommandWriter()
-        yield* append([1, 2, 3].map((n) => written(n, writer, currentTime())))
-        yield* runUntil(3)
-        yield* deleteBelow(prefix, "receipts", (yield* (yield* EventLog).bounds("receipts", 0)).end)
-        yield* append([written(4, writer, currentTime())])
+        yield* appliedWithoutReceipts(prefix)
         const gone = (name: string) => name === "applied" || name.startsWith("writer/")
         assertRefused(yield* compacted(gone, start), /4 commands: those that were received before/)
         yield* acceptAll

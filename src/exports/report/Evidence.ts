@@ -120,7 +120,7 @@ const surveyOf = Effect.fnUntraced(function* (
   return survey
 })
 
-/** The event of a sequence; undefined if there is none that can be read. */
+/** The event of a sequence; undefined if it is missing or is no readable event. */
 const eventAt = ({ deduplicate, tenantId, verification }: EvidenceRequest, sequence: number) => {
   const filter = { ...emptyFilter, fromSequence: sequence, toSequence: sequence }
   const one = { first_sequence_number: sequence, last_sequence_number: sequence }

@@ -36,6 +36,14 @@ export const tenantSlots = (what: string, limit: number, whose = "this tenant"):
     )
 }
 
+/** One at once in all: those of a tenant wait among themselves first, so no tenant fills the queue. */
+export const oneInTurn = () => {
+  const all = Semaphore.makeUnsafe(1)
+  const ofTenant = tenantTurns(1)
+  return <A, E, R>(tenantId: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    ofTenant(tenantId, all.withPermit(work))
+}
+
 /** So many of a tenant at once, the others after them in their order; no tenant waits for another. */
 export const tenantTurns = (limit: number) => {
   const tenants = new Map<string, { readonly turns: Semaphore.Semaphore; users: number }>()

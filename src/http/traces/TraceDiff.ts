@@ -2,7 +2,7 @@
  * Two executions compared, as an answer: reads the spans of both, as far as there is room for what
  * they say. What differs, the domain says.
  */
-import { Effect, Semaphore, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import {
   type ComparedSpan,
@@ -16,13 +16,10 @@ import type { RequestOf } from "../contract/Requests.ts"
 import { json } from "../messages/Answer.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
 import { readableView } from "../messages/StoreView.ts"
-import { tenantTurns } from "../messages/TenantSlots.ts"
+import { oneInTurn } from "../messages/TenantSlots.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { DAG_SPANS_MAX, DIFF_TEXT_MAX, type diffExecutions } from "./TraceContract.ts"
 import { type TraceReads, traceReads } from "./TraceReads.ts"
-
-/** Comparisons that are made at once in this process: each may need some 100 MB for a moment. */
-const AT_ONCE = 1
 
 const tooLarge = (id: string, count: number): ApiError =>
   new ApiError({
@@ -54,10 +51,9 @@ interface DiffOf {
   readonly limit: number
 }
 
-/** Compares executions, one pair after the other; those of a tenant wait among themselves first. */
+/** Compares executions, one pair after the other: each may need some 100 MB for a moment. */
 const traceDiffs = (store: TraceStore["Service"], reads: TraceReads) => {
-  const turns = Semaphore.makeUnsafe(AT_ONCE)
-  const ofTenant = tenantTurns(AT_ONCE)
+  const inTurn = oneInTurn()
 
   const runOf = Effect.fnUntraced(function* (tenantId: string, id: string) {
     const execution = yield* reads.execution(tenantId, id)
@@ -102,7 +98,7 @@ const traceDiffs = (store: TraceStore["Service"], reads: TraceReads) => {
         spans_omitted: Math.max(0, shown.length - limit),
         ...(first.isPartial || second.isPartial ? { metadata_incomplete: true as const } : {})
       }
-    }).pipe(turns.withPermit, (diff) => ofTenant(tenantId, diff))
+    }).pipe((diff) => inTurn(tenantId, diff))
 }
 
 /** The handler of the route that compares. */

@@ -2,7 +2,7 @@
  * The graph of an execution as an answer: what it needs of each span and nothing else, up to a
  * limit above which it is no use as a picture. What a graph is, the domain says.
  */
-import { Effect, Semaphore, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { defined } from "../../domain/Defined.ts"
 import { type JsonObject, parseJson } from "../../domain/json/Json.ts"
 import type { EdgeKind, GraphRequest } from "../../domain/traces/ExecutionGraph.ts"
@@ -12,11 +12,8 @@ import { type FactDetails, parseFact, type TraceFact } from "../../domain/traces
 import { foldFacts, type TraceView } from "../../domain/traces/TraceView.ts"
 import type { OutlineDetails, SpanOutline, TraceStore } from "../../ports/TraceStore.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
-import { tenantTurns } from "../messages/TenantSlots.ts"
+import { oneInTurn } from "../messages/TenantSlots.ts"
 import { DAG_EDGES_MAX, DAG_METADATA_MAX, DAG_SPANS_MAX, DAG_TEXT_MAX } from "./TraceContract.ts"
-
-/** Graphs that are made at once in this process: each may need some 100 MB for a moment. */
-const AT_ONCE = 1
 
 const tooLarge = (what: string): ApiError =>
   new ApiError({
@@ -128,10 +125,9 @@ export interface GraphOf {
   readonly readsMetadata: boolean
 }
 
-/** Makes graphs, one after the other; those of a tenant wait among themselves first. */
+/** Makes graphs, one after the other: each may need some 100 MB for a moment. */
 export const traceGraphs = (store: TraceStore["Service"]) => {
-  const turns = Semaphore.makeUnsafe(AT_ONCE)
-  const ofTenant = tenantTurns(AT_ONCE)
+  const inTurn = oneInTurn()
   return (
     { edges = "inferred", execution, executionId, readsMetadata, tenantId }: GraphOf,
     make: (request: GraphRequest) => object
@@ -153,5 +149,5 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
       const rootSpanId = view.execution.root_span_id
       const { isPartial } = fold
       return JSON.stringify(make({ rootSpanId, spans: view.spans, eventCounts, edges, isPartial }))
-    }).pipe(turns.withPermit, (graph) => ofTenant(tenantId, graph))
+    }).pipe((graph) => inTurn(tenantId, graph))
 }

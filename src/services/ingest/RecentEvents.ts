@@ -70,6 +70,8 @@ export const keepingRecent = (
   ...store,
   insertEvents: (rows) =>
     Effect.tap(store.insertEvents(rows), (others) =>
-      Effect.sync(() => recent.keep(rows.filter((row) => !others.includes(row))))
+      Effect.sync(() =>
+        recent.keep(others.length === 0 ? rows : rows.filter((row) => !others.includes(row)))
+      )
     )
 })

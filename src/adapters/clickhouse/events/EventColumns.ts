@@ -3,7 +3,7 @@
  * names what differs.
  */
 import type { disagreementOf } from "../client/JsonColumns.ts"
-import { EVENT_ROW } from "./EventRows.ts"
+import { eventRowColumns } from "./EventRows.ts"
 import { IS_ERASED, NO_SALT } from "./EventText.ts"
 import { SEARCH_HOLDS } from "./SearchText.ts"
 
@@ -13,7 +13,7 @@ export const VERSION_HOLDS =
   + ` AND metadata = '' AND details_salt = ${NO_SALT}))`
 
 /** What a row is made of, but for its place in the topic. */
-export const eventColumns: ReadonlyArray<string> = [...EVENT_ROW.split(", "), "version", "search"]
+export const eventColumns: ReadonlyArray<string> = [...eventRowColumns, "version", "search"]
 
 /** For verification: the names of the columns that differ. */
 export const disagreement: ReturnType<typeof disagreementOf> = {

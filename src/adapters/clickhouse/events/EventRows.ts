@@ -35,8 +35,10 @@ const columns: ReadonlyArray<readonly [name: string, none: string]> = [
   ["erased_at", "toDateTime64(0, 6, 'UTC')"]
 ]
 
+export const eventRowColumns = columns.map(([name]) => name)
+
 /** For `SELECT`. */
-export const EVENT_ROW = columns.map(([name]) => name).join(", ")
+export const EVENT_ROW = eventRowColumns.join(", ")
 
 /** Columns of the same types for a row that says something else, in a union with the others. */
 export const NO_EVENT_ROW = columns.map(([, none]) => none).join(", ")
