@@ -121,6 +121,11 @@ export const RecordOtlpSpan = Schema.Struct({
   syntheticRootId: text("Represents the root until it arrives: derived from the trace id."),
   spanId,
   parentSpanId: Schema.optionalKey(text("Its parent.")),
+  parentIsRemote: Schema.optionalKey(
+    Schema.Literal(true).annotate({
+      description: "The flags of the span say that its parent is of another process."
+    })
+  ),
   causedBy,
   spanType,
   startedAt,

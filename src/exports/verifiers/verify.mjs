@@ -553,6 +553,7 @@ const FACT_CORES = {
     "started_at_given"
   ],
   "execution.ended": ["ended_at", "status"],
+  "execution.resumed": [],
   "execution.erased": ["erased_by", "reason"],
   "span.started": [
     "caused_by_span_ids",
@@ -696,6 +697,9 @@ class Execution {
       case "execution.ended":
         this.ended = fact
         return
+      case "execution.resumed":
+        this.ended = undefined
+        return
       case "execution.erased":
         this.erasedAt = fact.created_at
         return
@@ -785,8 +789,10 @@ class Execution {
             status,
             ended_at: end === undefined ? undefined : later(end, core.started_at)
           }
+    const root_id = this.started?.root_span_id
+    const parent_span_id = core.parent_span_id ?? (id === root_id ? undefined : root_id)
     return {
-      core: defined({ ...core, ...implied }),
+      core: defined({ ...core, parent_span_id, ...implied }),
       digest: digest ?? this.sha256(canonical(defined(long)))
     }
   }

@@ -485,6 +485,7 @@ FACT_CORES = {
         "agent_id", "provisional", "root_span_id", "source", "started_at", "started_at_given",
     ],
     "execution.ended": ["ended_at", "status"],
+    "execution.resumed": [],
     "execution.erased": ["erased_by", "reason"],
     "span.started": [
         "caused_by_span_ids", "parent_span_id", "span_id", "span_type", "started_at",
@@ -643,6 +644,8 @@ class Execution:
             self.started = fact
         elif fact["type"] == "execution.ended":
             self.ended = fact
+        elif fact["type"] == "execution.resumed":
+            self.ended = None
         elif fact["type"] == "execution.erased":
             self.erased_at = fact["created_at"]
         elif fact["type"] == "span.started":
@@ -710,6 +713,9 @@ class Execution:
         if span_id not in self.spans:
             return self.shown_root(span_id)
         core, long, digest = self.spans[span_id]
+        root_id = self.started and self.started["root_span_id"]
+        if "parent_span_id" not in core and root_id not in (None, span_id):
+            core = dict(core, parent_span_id=root_id)
         if "status" not in core:
             core = dict(core, status="RUNNING")
             if self.ended is not None:

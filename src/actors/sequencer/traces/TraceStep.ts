@@ -293,7 +293,6 @@ const applyInTurn = (
   otlp.addPayloads()
   noteAll(ofKind(operations, "execution.end"), endExecution)
   otlp.endExecutions()
-  otlp.endRefused()
   for (const [span, decision] of otlp.decisions()) outcomes.note(span, decision)
   noteAll(ofKind(operations, "execution.erase"), eraseExecution)
 }

@@ -74,6 +74,9 @@ const SPAN_ID_BYTES = 8
 const NANOS_PER_MICRO = 1_000n
 const MICROS_MAX = BigInt(Date.UTC(YEAR_MAX + 1, 0, 1)) * 1_000n
 
+/** Bits of the flags of a span that say that its parent is of another process. */
+const PARENT_IS_REMOTE = 0x300
+
 /** Levels of `attributes` in the metadata or payload that it belongs to, which is level 1. */
 const ATTRIBUTES_LEVEL = 2
 const NESTED_ATTRIBUTES_LEVEL = 3
@@ -562,8 +565,8 @@ interface PrepareOptions {
   readonly origin: Origin
   readonly tenantId: string
   readonly limits: SpanLimits
-  /** Traces of this request that have a span already that says what their execution is. */
-  readonly introduced: Set<string>
+  /** By execution the first to start of the spans so far, which says what the execution is. */
+  readonly introduced: Map<string, string>
   /** Events that are kept at most. */
   readonly eventsMax: number
 }
@@ -615,15 +618,18 @@ function* prepareSpan(span: Span, options: PrepareOptions): Sliced<PreparedSpan>
   const outcome = outcomeOfSpan(span, statusMessage, attributes, events.read, leftOut)
   const metadata = metadataOf(span, origin, read, context)
   yield
-  const introduces = parent === undefined || !introduced.has(traceId)
   const isRoot = parent === undefined
+  const executionId = executionIdOf(tenantId, traceId)
+  const id = spanIdOf(tenantId, traceId, spanId)
+  const isFirst = `${times.startedAt} ${id}` < (introduced.get(executionId) ?? "~")
   const operation: RecordOtlpSpan = {
     op: "otlp.span",
     index,
-    executionId: executionIdOf(tenantId, traceId),
+    executionId,
     syntheticRootId: syntheticRootIdOf(tenantId, traceId),
-    spanId: spanIdOf(tenantId, traceId, spanId),
+    spanId: id,
     ...(parent === undefined ? {} : { parentSpanId: spanIdOf(tenantId, traceId, parent) }),
+    ...((span.flags & PARENT_IS_REMOTE) === PARENT_IS_REMOTE ? { parentIsRemote: true } : {}),
     causedBy: links.causedBy,
     spanType: spanTypeOf(attributes, sent),
     ...times,
@@ -633,12 +639,20 @@ function* prepareSpan(span: Span, options: PrepareOptions): Sliced<PreparedSpan>
       ? {}
       : { endDetails: errorDetailsOf(outcome.error, context) }),
     agentId: agentIdOf(attributes, origin.resource.attributes),
-    ...(introduces
+    ...(isRoot || isFirst
       ? { executionDetails: executionDetailsOf(sent, origin, context, isRoot, attributes) }
       : {}),
     events: toEvents(events.read, context)
   }
   return { operation, apart, leftOut: leftOut.parts }
+}
+
+const noteFirst = (
+  introduced: Map<string, string>,
+  { executionId, spanId, startedAt }: RecordOtlpSpan
+): void => {
+  const place = `${startedAt} ${spanId}`
+  if (place < (introduced.get(executionId) ?? "~")) introduced.set(executionId, place)
 }
 
 const numbered = (index: number): string => `span number ${index + 1} of the request`
@@ -769,7 +783,7 @@ class Prepared {
       const { referred, truncated } = apart
       this.commands.add(operation, apart)
       this.apart += referred
-      options.introduced.add(hexOf(span.traceId))
+      noteFirst(options.introduced, operation)
       if (truncated > 0) {
         this.cut.push({ message: cutMessage(label, truncated), values: truncated })
       }
@@ -836,7 +850,7 @@ export function* prepareSpans(
   const prepared = new Prepared()
   const groups = yield* groupsOf(request, limits, prepared)
   if ("tooLarge" in groups) return groups
-  const introduced = new Set<string>()
+  const introduced = new Map<string, string>()
   let index = 0
   for (const { origin, spans: ofGroup } of groups) {
     for (const span of ofGroup) {

@@ -206,6 +206,8 @@ export const sqlContract = (
             metadata: { end: true }
           }
         )
+        facts.add("two", { type: "execution.ended", status: "FAILED", ended_at: timeAt(8) })
+        facts.add("two", { type: "execution.resumed" })
         yield* TraceStore.use((store) => store.insertFacts(factRows(facts.all)))
         const executions = yield* asked(tenant, "SELECT * FROM executions ORDER BY execution_id")
         const spans = yield* asked(tenant, "SELECT * FROM spans ORDER BY execution_id, span_id")

@@ -263,6 +263,8 @@ interface Sample {
   readonly provisional: boolean
   readonly arrived: { readonly agent: string; readonly start: number } | undefined
   readonly status: TraceStatus
+  /** Runs again. */
+  readonly isResumed: boolean
   readonly spans: number
   /** Of these, how many have failed. */
   readonly failed: number
@@ -291,6 +293,7 @@ const anyExecutions = (provisional: boolean) =>
       provisional: provisional ? fc.boolean() : fc.constant(false),
       arrived: fc.option(fc.record({ agent, start }), { nil: undefined }),
       status: fc.constantFrom<TraceStatus>("RUNNING", ...terminalStatuses),
+      isResumed: fc.constantFrom(false, false, false, true),
       spans: fc.integer({ min: 0, max: 3 }),
       failed: fc.constantFrom(0, 0, 0, 1, 2, 3),
       duration: fc.integer({ min: -2, max: 6 }),
@@ -328,11 +331,13 @@ const chainOfSamples = (chain: FactChain, samples: ReadonlyArray<Sample>): FactC
     }
     for (let n = 1; n <= events; n++) chain.event(id, `${id}-${Math.min(n, spans)}`, n)
   }
-  for (const { duration, failed, id, spanSays, spans, start, status } of samples) {
+  for (const { duration, failed, id, isResumed, spanSays, spans, start, status } of samples) {
     for (let n = 1; n <= Math.min(failed, spans); n++) {
       chain.endSpan(id, `${id}-${n}`, spanSays[n - 1]!.end)
     }
-    if (status !== "RUNNING") chain.end(id, status, timeAt(start + duration))
+    if (status === "RUNNING") continue
+    chain.end(id, status, timeAt(start + duration))
+    if (isResumed) chain.add(id, { type: "execution.resumed" })
   }
   return chain
 }
