@@ -9,6 +9,7 @@ import { linkOf } from "../../domain/chain/ChainLink.ts"
 import { defined } from "../../domain/Defined.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { inSlices } from "../../domain/InSlices.ts"
+import { inReadTurn, inReadTurns } from "../../domain/TenantTurns.ts"
 import {
   type EventPage,
   type EventPageQuery,
@@ -31,7 +32,6 @@ import { CurrentPrincipal } from "../server/Authorization.ts"
 import { CSV_COLUMNS } from "./Csv.ts"
 import { CSV_CONTENT_TYPE, eventText, ocsfText } from "./EventText.ts"
 import { type ListFormat, type ListRequest, listTable, listTypes } from "./QueryContract.ts"
-import { inReadTurn, inReadTurns } from "./ReadTurns.ts"
 import { selectedJson } from "./SelectedFields.ts"
 
 /** The filter with the exclusive bounds of paging by sequence, for what has no pages. */
