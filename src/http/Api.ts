@@ -38,9 +38,10 @@ Errors are \`{"error": {"code", "message", "field"?, "request_id"}}\`, except on
 that a route doesn't have is answered 405 \`method_not_allowed\` with \`Allow\`, an unknown route
 404 \`not_found\`. \`X-Request-Id\` is accepted or made, and echoed; \`traceparent\` is honoured.
 
-Request bodies may be gzip, zstd or br (\`Content-Encoding\`). Every frame or member of one is read;
-one that breaks off, or that anything else follows, is refused. Limits hold after decompression, and a
-body may inflate to 512 times its size, or to 1 MiB. Responses are compressed on request, the stream is
+Request bodies may be gzip, zstd, br, deflate or zlib (\`Content-Encoding\`). Every frame or member of
+one is read; one that breaks off, or that anything else follows, is refused. Limits hold after
+decompression, and a body may inflate to 512 times its size, or to 1 MiB. A byte order mark before a
+text is passed over. Responses are compressed on request, the stream is
 not.
 
 A query parameter that a route doesn't know, or that is repeated or empty, is refused with 400 on
