@@ -80,6 +80,26 @@ describe("ingest", () => {
     assert.strictEqual(answer.body.errors[0].code, "invalid_json")
   })
 
+  it("takes an array without the object around it, under a key by its bytes", async () => {
+    const raw = JSON.stringify([item(1), { action: "read" }, item(2)])
+    const headers = { "idempotency-key": "bare" }
+    const answer = await post(`${BATCH}?sync=true`, { raw, headers })
+    assert.strictEqual(answer.status, 200, answer.text)
+    assert.deepInclude(answer.body, { accepted: 2, rejected: 1 })
+    assert.strictEqual(answer.body.errors[0].index, 1)
+    const again = await post(`${BATCH}?sync=true`, { raw, headers })
+    assert.strictEqual(again.text, answer.text)
+    const other = await post(BATCH, { raw: `{"events":${raw}}`, headers })
+    assert.strictEqual(other.status, 422, other.text)
+  })
+
+  it.each(["/v1/events", BATCH])("names the type of lines that come as JSON: %s", async (path) => {
+    const raw = `${JSON.stringify(item(1))}\n${JSON.stringify(item(2))}\n`
+    const answer = await post(path, { raw })
+    assert.strictEqual(answer.status, 400)
+    assert.include(answer.text, "application/x-ndjson")
+  })
+
   it("reports each wrong item with its index and code and lets the others through", async () => {
     const big = "x".repeat(40_000)
     const wrong: ReadonlyArray<readonly [string, unknown]> = [

@@ -277,40 +277,8 @@ export interface components {
              */
             readonly sequence_number?: number;
         };
-        /**
-         * @example {
-         *       "operations": [
-         *         {
-         *           "op": "execution.start",
-         *           "agent_id": "support-agent",
-         *           "id": "run-42"
-         *         },
-         *         {
-         *           "op": "span.start",
-         *           "execution_id": "run-42",
-         *           "id": "run-42/search",
-         *           "span_type": "TOOL_CALL",
-         *           "name": "search"
-         *         },
-         *         {
-         *           "op": "span.event",
-         *           "span_id": "run-42/search",
-         *           "event_type": "tool.request"
-         *         },
-         *         {
-         *           "op": "span.end",
-         *           "span_id": "run-42/search"
-         *         },
-         *         {
-         *           "op": "execution.end",
-         *           "execution_id": "run-42"
-         *         }
-         *       ]
-         *     }
-         */
-        readonly TraceBatchInput: {
-            readonly operations: readonly components["schemas"]["TraceOperationInput"][];
-        };
+        /** @description The operations without the object around them. */
+        readonly TraceOperationArray: readonly components["schemas"]["TraceOperationInput"][];
         readonly TraceOperationInput: components["schemas"]["ExecutionStartOperation"] | components["schemas"]["ExecutionEndOperation"] | components["schemas"]["SpanStartOperation"] | components["schemas"]["SpanEndOperation"] | components["schemas"]["SpanEventOperation"];
         readonly SpanEventOperation: {
             /**
@@ -440,6 +408,40 @@ export interface components {
         };
         /**
          * @example {
+         *       "operations": [
+         *         {
+         *           "op": "execution.start",
+         *           "agent_id": "support-agent",
+         *           "id": "run-42"
+         *         },
+         *         {
+         *           "op": "span.start",
+         *           "execution_id": "run-42",
+         *           "id": "run-42/search",
+         *           "span_type": "TOOL_CALL",
+         *           "name": "search"
+         *         },
+         *         {
+         *           "op": "span.event",
+         *           "span_id": "run-42/search",
+         *           "event_type": "tool.request"
+         *         },
+         *         {
+         *           "op": "span.end",
+         *           "span_id": "run-42/search"
+         *         },
+         *         {
+         *           "op": "execution.end",
+         *           "execution_id": "run-42"
+         *         }
+         *       ]
+         *     }
+         */
+        readonly TraceBatchInput: {
+            readonly operations: readonly components["schemas"]["TraceOperationInput"][];
+        };
+        /**
+         * @example {
          *       "events": [
          *         {
          *           "id": "0197a1f0-3ba1-7e07-b3d8-1a2b3c4d5e6f",
@@ -499,21 +501,8 @@ export interface components {
              */
             readonly erased_at?: string;
         };
-        /**
-         * @example {
-         *       "events": [
-         *         {
-         *           "event_type": "tool.request"
-         *         },
-         *         {
-         *           "event_type": "tool.response"
-         *         }
-         *       ]
-         *     }
-         */
-        readonly TraceEventsInput: {
-            readonly events: readonly components["schemas"]["TraceEventInput"][];
-        };
+        /** @description The events without the object around them. */
+        readonly TraceEventArray: readonly components["schemas"]["TraceEventInput"][];
         /**
          * @example {
          *       "event_type": "tool.request",
@@ -536,6 +525,21 @@ export interface components {
             readonly payload?: {
                 readonly [key: string]: unknown;
             } | null;
+        };
+        /**
+         * @example {
+         *       "events": [
+         *         {
+         *           "event_type": "tool.request"
+         *         },
+         *         {
+         *           "event_type": "tool.response"
+         *         }
+         *       ]
+         *     }
+         */
+        readonly TraceEventsInput: {
+            readonly events: readonly components["schemas"]["TraceEventInput"][];
         };
         /**
          * @example {
@@ -3957,27 +3961,8 @@ export interface components {
              */
             readonly last_sequence_number?: number;
         };
-        /**
-         * @example {
-         *       "events": [
-         *         {
-         *           "id": "evt_1",
-         *           "actor": {
-         *             "id": "user_42",
-         *             "email": "ada@example.com"
-         *           },
-         *           "action": "document.viewed",
-         *           "resource": {
-         *             "id": "doc_7",
-         *             "type": "document"
-         *           }
-         *         }
-         *       ]
-         *     }
-         */
-        readonly BatchInput: {
-            readonly events: readonly components["schemas"]["AuditEventBatchItem"][];
-        };
+        /** @description The events of a batch without the object around them, as log shippers send them. */
+        readonly BatchArray: readonly components["schemas"]["AuditEventBatchItem"][];
         /** @description An audit event of a batch. */
         readonly AuditEventBatchItem: {
             /**
@@ -4046,6 +4031,27 @@ export interface components {
              * @example ann@example.com
              */
             readonly email?: string | null;
+        };
+        /**
+         * @example {
+         *       "events": [
+         *         {
+         *           "id": "evt_1",
+         *           "actor": {
+         *             "id": "user_42",
+         *             "email": "ada@example.com"
+         *           },
+         *           "action": "document.viewed",
+         *           "resource": {
+         *             "id": "doc_7",
+         *             "type": "document"
+         *           }
+         *         }
+         *       ]
+         *     }
+         */
+        readonly BatchInput: {
+            readonly events: readonly components["schemas"]["AuditEventBatchItem"][];
         };
         /**
          * @description Written to the log.
@@ -4348,17 +4354,19 @@ export type TraceTarget = components['schemas']['TraceTarget'];
 export type TraceItemError = components['schemas']['TraceItemError'];
 export type TraceBatchResult = components['schemas']['TraceBatchResult'];
 export type TraceResult = components['schemas']['TraceResult'];
-export type TraceBatchInput = components['schemas']['TraceBatchInput'];
+export type TraceOperationArray = components['schemas']['TraceOperationArray'];
 export type TraceOperationInput = components['schemas']['TraceOperationInput'];
 export type SpanEventOperation = components['schemas']['SpanEventOperation'];
 export type SpanEndOperation = components['schemas']['SpanEndOperation'];
 export type SpanStartOperation = components['schemas']['SpanStartOperation'];
 export type ExecutionEndOperation = components['schemas']['ExecutionEndOperation'];
 export type ExecutionStartOperation = components['schemas']['ExecutionStartOperation'];
+export type TraceBatchInput = components['schemas']['TraceBatchInput'];
 export type TraceEventList = components['schemas']['TraceEventList'];
 export type TraceEvent = components['schemas']['TraceEvent'];
-export type TraceEventsInput = components['schemas']['TraceEventsInput'];
+export type TraceEventArray = components['schemas']['TraceEventArray'];
 export type TraceEventInput = components['schemas']['TraceEventInput'];
+export type TraceEventsInput = components['schemas']['TraceEventsInput'];
 export type Span = components['schemas']['Span'];
 export type SpanSummary = components['schemas']['SpanSummary'];
 export type SpanEnd = components['schemas']['SpanEnd'];
@@ -4461,10 +4469,11 @@ export type ErasureInput = components['schemas']['ErasureInput'];
 export type Receipt = components['schemas']['Receipt'];
 export type BatchAccepted = components['schemas']['BatchAccepted'];
 export type BatchResult = components['schemas']['BatchResult'];
-export type BatchInput = components['schemas']['BatchInput'];
+export type BatchArray = components['schemas']['BatchArray'];
 export type AuditEventBatchItem = components['schemas']['AuditEventBatchItem'];
 export type ResourceInput = components['schemas']['ResourceInput'];
 export type BatchActorInput = components['schemas']['BatchActorInput'];
+export type BatchInput = components['schemas']['BatchInput'];
 export type EventAccepted = components['schemas']['EventAccepted'];
 export type CreatedAuditEvent = components['schemas']['CreatedAuditEvent'];
 export type AuditEventInput = components['schemas']['AuditEventInput'];

@@ -8,6 +8,7 @@ import type {
   AuditEvent,
   AuditEventInput,
   BatchAccepted,
+  BatchArray,
   BatchInput,
   BatchResult,
   Chain,
@@ -83,9 +84,11 @@ import type {
   TraceBatchResult,
   TraceEraseInput,
   TraceEvent,
+  TraceEventArray,
   TraceEventInput,
   TraceEventList,
   TraceEventsInput,
+  TraceOperationArray,
   TraceVerifyReport,
   VerifyReport
 } from "./Api.d.ts"
@@ -150,7 +153,7 @@ export interface Routes {
     query: {
       readonly sync?: "true"
     }
-    body: BatchInput
+    body: BatchInput | BatchArray
     answer: BatchResult | BatchAccepted
   }
   /** What became of an ingest request. */
@@ -972,7 +975,7 @@ export interface Routes {
       readonly id: string
     }
     query: Nothing
-    body: TraceEventInput | TraceEventsInput
+    body: TraceEventInput | TraceEventsInput | TraceEventArray
     answer: TraceEvent | TraceBatchResult | TraceEvent
   }
   /** The events of a span. */
@@ -993,7 +996,7 @@ export interface Routes {
     query: {
       readonly sync?: "true"
     }
-    body: TraceBatchInput
+    body: TraceBatchInput | TraceOperationArray
     answer: TraceBatchResult | TraceBatchAccepted
   }
   /** Export OpenTelemetry spans (OTLP/HTTP). */

@@ -1,5 +1,5 @@
 /**
- * Reads the items of a request one by one: `{"events": [...]}` or one a line. What an item holds is
+ * Reads the items of a request one by one: `{"events": [...]}`, the array alone, or one a line. What an item holds is
  * StrictJson's business; here is where it begins and ends, and how many there may be. No more than one
  * item is read between two steps.
  */
@@ -42,7 +42,7 @@ const checkCount = (count: number, what: string, itemsMax: number) =>
       )
 
 const noArray = (member: string) =>
-  refuse("invalid_request", `${member}: missing or no array; send {"${member}": [...]}`)
+  refuse("invalid_request", `${member}: missing or no array; send {"${member}": [...]} or [...]`)
 
 const memberTwice = (member: string): { readonly problem: JsonProblem } => ({
   problem: { code: "invalid_request", path: member, message: `${member}: ${KEY_TWICE}` }
@@ -102,9 +102,34 @@ function* itemsAt(
   return items
 }
 
+/** What items may be, and how many values they have. */
+interface ItemsRead {
+  readonly count: Count
+  readonly itemsMax: number
+  readonly member: string
+}
+
+/** The batch of the items that were read, at the end of the text. @throws NotJson */
+const ended = (
+  cursor: JsonCursor,
+  items: ReadonlyArray<StrictResult>,
+  beside: ReadonlyArray<string>,
+  { count, itemsMax, member }: ItemsRead
+): StrictBatch => {
+  const miscounted = checkCount(items.length, member, itemsMax)
+  if (miscounted !== undefined) return miscounted
+  if (count.values > REQUEST_VALUES_MAX) return tooManyValues(member)
+  cursor.end()
+  return { items, beside }
+}
+
 /** @throws NotJson */
 function* readWrapper(cursor: JsonCursor, member: string, itemsMax: number): Sliced<StrictBatch> {
   const count = { values: 0 }
+  if (cursor.isAtArray) {
+    const items = yield* itemsAt(cursor, itemsMax, count)
+    return ended(cursor, items, [], { count, itemsMax, member })
+  }
   if (!cursor.isAtObject) {
     yield* valueBehind(cursor, count)
     cursor.end()
@@ -132,14 +157,11 @@ function* readWrapper(cursor: JsonCursor, member: string, itemsMax: number): Sli
     cursor.end()
     return noArray(member)
   }
-  const miscounted = checkCount(items.length, member, itemsMax)
-  if (miscounted !== undefined) return miscounted
-  cursor.end()
-  return { items, beside: [...beside] }
+  return ended(cursor, items, [...beside], { count, itemsMax, member })
 }
 
 /**
- * Read a batch, `{"<member>": [...]}` with 1 to `itemsMax` items. What is wrong inside an item is
+ * Read a batch, `{"<member>": [...]}` or the array alone, with 1 to `itemsMax` items. What is wrong inside an item is
  * that item's problem, with the path inside it, and the other items are read. What is beside the
  * array is not stored, so it may be unstorable; the whole text is refused if it is no JSON
  * (`invalid_json`) or has no such array or two of them (`invalid_request`).
@@ -158,10 +180,13 @@ export function* parseStrictBatch(
   }
 }
 
-/** True if a text is an object with this member; of what is no JSON it may say either. */
-export function* hasMember(body: Buffer, member: string): Sliced<boolean> {
+/**
+ * True if a text is an array or an object with this member, as batches are; of what is no JSON it may
+ * say either.
+ */
+export function* isBatch(body: Buffer, member: string): Sliced<boolean> {
   const cursor = new JsonCursor(body)
-  if (!cursor.isAtObject) return false
+  if (!cursor.isAtObject) return cursor.isAtArray
   let members = 0
   try {
     for (const key of cursor.members()) {
@@ -193,6 +218,12 @@ export function* parseStrictLines(body: Buffer, itemsMax: number): Sliced<Strict
     if (count > REQUEST_VALUES_MAX) return tooManyValues("lines")
   }
   return checkCount(items.length, "lines", itemsMax) ?? { items, beside: [] }
+}
+
+/** True if an object follows the first value of a text: lines of JSON, which are no text of it. */
+export const areLines = (body: Buffer): boolean => {
+  const cursor = new JsonCursor(body)
+  return cursor.isAtObject && cursor.value(ITEM_VALUES_MAX).isWhole && cursor.isAtObject
 }
 
 /** The next line that is not blank, from its beginning. */

@@ -6,6 +6,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { errorsOf } from "../contract/ContractErrors.ts"
 import {
   BatchAccepted,
+  BatchArray,
   BatchInput,
   BatchResult,
   CreatedEvent,
@@ -62,7 +63,7 @@ const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
 
 const createEvents = HttpApiEndpoint.post("createEvents", "/v1/events/batch", {
   query: syncQuery,
-  payload: [BatchInput, Lines],
+  payload: [BatchInput, BatchArray, Lines],
   success: [
     BatchResult.pipe(HttpApiSchema.status(200)),
     BatchAccepted.pipe(HttpApiSchema.status(202))

@@ -8,8 +8,8 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Receipts } from "../../actors/follower/Receipts.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { verifyReceiptId } from "../../domain/Identifiers.ts"
-import { parseStrictBatch, parseStrictLines } from "../../domain/json/StrictBatch.ts"
-import { parseStrict, type StrictResult } from "../../domain/json/StrictJson.ts"
+import { areLines, parseStrictBatch, parseStrictLines } from "../../domain/json/StrictBatch.ts"
+import { type JsonProblem, parseStrict, type StrictResult } from "../../domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { idAt, idsOf } from "../../domain/records/EventBatch.ts"
 import { type Receipt, toAnswer } from "../../domain/records/Receipt.ts"
@@ -56,11 +56,20 @@ import { CurrentPrincipal } from "../server/Authorization.ts"
 import { ingestAnswered, itemsPrepared } from "../server/Metrics.ts"
 import { Quota } from "../server/Quota.ts"
 
-function* batchItems({ bytes, mediaType }: ReceivedBody): Sliced<ReadonlyArray<StrictResult>> {
+/** The refusal of a body; one that is lines of JSON under another name is told the name. */
+const unreadableBody = (problem: JsonProblem, { bytes, mediaType }: ReceivedBody): ApiError =>
+  problem.code === "invalid_json" && mediaType === JSON_TYPE && areLines(bytes)
+    ? unreadable({ ...problem, message: `${problem.message}; ${LINES_HINT}` })
+    : unreadable(problem)
+
+const LINES_HINT = `one event a line is ${NDJSON_TYPE}, for POST /v1/events/batch`
+
+function* batchItems(body: ReceivedBody): Sliced<ReadonlyArray<StrictResult>> {
+  const { bytes, mediaType } = body
   const batch = yield* mediaType === NDJSON_TYPE
     ? parseStrictLines(bytes, BATCH_ITEMS_MAX)
     : parseStrictBatch(bytes, "events", BATCH_ITEMS_MAX)
-  if ("problem" in batch) throw unreadable(batch.problem)
+  if ("problem" in batch) throw unreadableBody(batch.problem, body)
   refuseUnknown(batch.beside, ["events"], "a batch")
   return batch.items
 }
@@ -69,10 +78,10 @@ const formOf = ({ mediaType }: ReceivedBody): RequestForm =>
   mediaType === NDJSON_TYPE ? "lines" : "batch"
 
 /** The one item of a single request; an item that can't be stored refuses the request. */
-function* singleItem({ bytes }: ReceivedBody): Sliced<ReadonlyArray<StrictResult>> {
+function* singleItem(body: ReceivedBody): Sliced<ReadonlyArray<StrictResult>> {
   yield
-  const item = parseStrict(bytes)
-  if ("problem" in item) throw unreadable(item.problem)
+  const item = parseStrict(body.bytes)
+  if ("problem" in item) throw unreadableBody(item.problem, body)
   return [item]
 }
 

@@ -121,7 +121,9 @@ const requestOf = (events: HostileEvents, form: RequestForm): string => {
   const count = 1 + events.below(3)
   const items = Array.from({ length: count }, () => events.item())
   if (form === "lines") return items.map((item) => item.replaceAll(/[\r\n]/g, " ")).join("\n")
-  const text = `${events.pick(["", "\n "])}{"events":[${items.join(events.pick([",", " , "]))}]}`
+  const list = `[${items.join(events.pick([",", " , "]))}]`
+  const batch = events.below(3) === 0 ? list : `{"events":${list}}`
+  const text = `${events.pick(["", "\n "])}${batch}${events.pick(["", " "])}`
   return events.below(50) === 0 ? events.damaged(text) : text
 }
 
