@@ -217,6 +217,11 @@ describe("ingest", () => {
     const again = await post("/v1/events?sync=true", { json: event })
     assert.deepStrictEqual([first.status, again.status], [201, 200])
     assert.strictEqual(again.text, first.text)
+    const respelled = { ...item(1, { id: "evt-1" }), unknown: true }
+    const spelled = await post("/v1/events?sync=true", {
+      raw: JSON.stringify(respelled).replace('"evt-1"', '"evt\\u002d1"')
+    })
+    assert.strictEqual(spelled.status, 200, spelled.text)
     const other = await post("/v1/events?sync=true", { json: item(2, { id: "evt-1" }) })
     assert.strictEqual(other.status, 409)
     assert.strictEqual(other.body.error.code, "id_conflict")

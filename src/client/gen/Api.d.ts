@@ -3989,7 +3989,7 @@ export interface components {
              */
             readonly outcome?: "success" | "failure" | "error" | null;
             /**
-             * @description Anything else, as a JSON object of at most 32768 bytes and 32 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
+             * @description Anything else, as a JSON object of at most 32768 bytes and 64 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
              * @example {
              *       "ip": "192.0.2.1"
              *     }
@@ -4209,7 +4209,7 @@ export interface components {
              */
             readonly outcome: "success" | "failure" | "error";
             /**
-             * @description Anything else, as a JSON object of at most 32768 bytes and 32 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
+             * @description Anything else, as a JSON object of at most 32768 bytes and 64 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
              * @example {
              *       "ip": "192.0.2.1"
              *     }

@@ -5,7 +5,12 @@
  */
 import { Schema } from "effect"
 import { hex16, sha256 } from "../Forms.ts"
-import { CLIENT_ID_FORM, ID_LENGTH_MAX } from "../Identifiers.ts"
+import {
+  CLIENT_ID_FORM,
+  ID_LENGTH_MAX,
+  PARTY_ID_FORM,
+  PARTY_ID_LENGTH_MAX
+} from "../Identifiers.ts"
 import { NESTING_MAX } from "../json/StrictJson.ts"
 import { parseTimestamp } from "../Timestamp.ts"
 import { actorTypes, outcomes } from "./EventEnums.ts"
@@ -50,18 +55,21 @@ export const Outcome = Schema.Literals(outcomes).annotate({
 })
 export type Outcome = typeof Outcome.Type
 
-const Id = (description: string, example: string) =>
+const idOf = (form: RegExp, lengthMax: number) => (description: string, example: string) =>
   Schema.String.check(
-    Schema.isPattern(CLIENT_ID_FORM, {
-      expected: `1 to ${ID_LENGTH_MAX} characters, no control characters`,
+    Schema.isPattern(form, {
+      expected: `1 to ${lengthMax} characters, no control characters`,
       // Said in the part of regular expressions that every language shares.
       toJsonSchema: () => ({
         minLength: 1,
-        maxLength: ID_LENGTH_MAX,
+        maxLength: lengthMax,
         pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]*$"
       })
     })
   ).annotate({ description, examples: [example] })
+
+const Id = idOf(CLIENT_ID_FORM, ID_LENGTH_MAX)
+const PartyId = idOf(PARTY_ID_FORM, PARTY_ID_LENGTH_MAX)
 
 const Text = (lengthMax: number, description: string, example: string) =>
   Schema.String.check(
@@ -114,13 +122,13 @@ const Action = Schema.String.check(...actionChecks).annotate({
   examples: ["document.read"]
 })
 
-const actorId = Id("Who acted.", "user_1")
+const actorId = PartyId("Who acted.", "user_1")
 const actorEmail = Text(
   EMAIL_LENGTH_MAX,
   "The actor's e-mail address; can be erased.",
   "ann@example.com"
 )
-const resourceId = Id("What it was done to.", "doc_1")
+const resourceId = PartyId("What it was done to.", "doc_1")
 const resourceType = Id("The kind of thing it was done to.", "document")
 const resourceName = Text(NAME_LENGTH_MAX, "Its name for people; can be erased.", "Annual report")
 

@@ -9,7 +9,7 @@ import { expectedAt, JsonReader, JsonSyntaxError, type JsonValue, parseJson } fr
 import { isExactNumber, JsonCursor, type ValueWalk } from "./JsonBytes.ts"
 
 /** Levels that objects and arrays may nest, counted from a member of the item: `metadata` is 1. */
-export const NESTING_MAX = 32
+export const NESTING_MAX = 64
 
 /** Why a text or an item of it is refused. */
 export interface JsonProblem {

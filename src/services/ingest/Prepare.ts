@@ -26,6 +26,8 @@ import {
   derivedUuid,
   ID_LENGTH_MAX,
   isClientId,
+  isPartyId,
+  PARTY_ID_LENGTH_MAX,
   randomHex,
   uuidv7
 } from "../../domain/Identifiers.ts"
@@ -97,7 +99,10 @@ export const WARNINGS_MAX = 20
 /** Characters of an unknown field's path that a warning repeats. */
 export const WARNING_LENGTH_MAX = 128
 
-/** Hex digits of a fingerprint: 16 bytes. */
+/**
+ * Hex digits of a fingerprint, 16 bytes: of what is stored of an item, however it was written. A time of
+ * acceptance is no part of it: a retry has another one.
+ */
 export const FINGERPRINT_LENGTH = 32
 
 /** Thrown where a field is refused, caught where the item is prepared. */
@@ -123,18 +128,28 @@ const requireObject = (item: Fields, name: string, example: string): Fields => {
   return isObject(value) ? value : refuse("invalid_value", name, `must be an object, ${example}`)
 }
 
-const ID_FORM = `1 to ${ID_LENGTH_MAX} characters without control characters`
+/** What an id may be. */
+interface IdForm {
+  readonly lengthMax: number
+  readonly isOne: (text: string) => boolean
+}
 
-export const checkId = (value: unknown, path: string): string =>
-  typeof value === "string" && isClientId(value)
+const clientId: IdForm = { lengthMax: ID_LENGTH_MAX, isOne: isClientId }
+const partyId: IdForm = { lengthMax: PARTY_ID_LENGTH_MAX, isOne: isPartyId }
+
+const described = ({ lengthMax }: IdForm): string =>
+  `a string of 1 to ${lengthMax} characters without control characters`
+
+export const checkId = (value: unknown, path: string, form = clientId): string =>
+  typeof value === "string" && form.isOne(value)
     ? value
-    : refuse("invalid_value", path, `must be a string of ${ID_FORM}`)
+    : refuse("invalid_value", path, `must be ${described(form)}`)
 
-export const requireId = (object: Fields, name: string, path: string): string => {
+export const requireId = (object: Fields, name: string, path: string, form = clientId): string => {
   const value = memberOf(object, name)
   return value === undefined
-    ? refuse("missing_field", path, `required; send a string of ${ID_FORM}`)
-    : checkId(value, path)
+    ? refuse("missing_field", path, `required; send ${described(form)}`)
+    : checkId(value, path, form)
 }
 
 export const optionalText = (
@@ -278,11 +293,11 @@ const quoteIfPresent = (text: string | undefined): string | undefined =>
 
 const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Checked => {
   const isBatch = options.mode === "batch"
-  const clientId = memberOf(item, "id")
-  const id = clientId === undefined ? generatedId(options) : checkId(clientId, "id")
+  const given = memberOf(item, "id")
+  const id = given === undefined ? generatedId(options) : checkId(given, "id")
   const timestamp = instantOf(item, "timestamp") ?? options.acceptedAt
   const actor = requireObject(item, "actor", '{"id": …, "type": …}')
-  const actorId = requireId(actor, "id", "actor.id")
+  const actorId = requireId(actor, "id", "actor.id", partyId)
   const email = optionalText(actor, "email", "actor.email", EMAIL_LENGTH_MAX)
   const defaultType = email === undefined ? "system" : "human"
   const actorType = oneOf(
@@ -297,7 +312,7 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
     options.isOwn === true
   )
   const resource = requireObject(item, "resource", '{"id": …, "type": …}')
-  const resourceId = requireId(resource, "id", "resource.id")
+  const resourceId = requireId(resource, "id", "resource.id", partyId)
   const resourceType = requireId(resource, "type", "resource.type")
   const name = optionalText(resource, "name", "resource.name", NAME_LENGTH_MAX)
   const outcome = oneOf(
@@ -342,9 +357,8 @@ export const withoutNulls = (object: Fields): Fields =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null))
 
 /**
- * RFC 8785 text of the item as it was sent, without what is null and so absent: a retry may leave
- * it out. Put together from the texts that are there already; unknown fields have none, so they
- * take the long way.
+ * RFC 8785 text of the item as it was sent, without what is null and so absent: what its size is. Put
+ * together from the texts that are there already; unknown fields have none, so they take the long way.
  */
 const sentText = ({ actor, item, resource, texts, warnings }: Checked): string => {
   if (warnings.length > 0) {
@@ -396,7 +410,9 @@ const finish = (checked: Checked, options: PrepareOptions, limits: PrepareLimits
   }
   if (memberOf(item, "id") !== undefined) {
     prepared.dedupKey = dedupKeyOf(tenantId, id)
-    prepared.fingerprint = hash("sha256", secret + sent, "hex").slice(0, FINGERPRINT_LENGTH)
+    const isTimed = memberOf(item, "timestamp") !== undefined
+    const same = isTimed ? prepared.body : bodyText({ ...texts, timestamp: '""' })
+    prepared.fingerprint = hash("sha256", secret + same, "hex").slice(0, FINGERPRINT_LENGTH)
   }
   return { ok: prepared, warnings }
 }
