@@ -3249,8 +3249,10 @@ export interface components {
         readonly Warning: {
             /** @description Place of the item in the request. */
             readonly index: number;
-            /** @description Path of a field that was sent but is not stored. */
+            /** @description Path of a field that was sent but is not stored, or not as it was sent. */
             readonly field: string;
+            /** @description How it is stored: a number as text, with `numbers=text`. Without one, it is not. */
+            readonly message?: string;
         };
         readonly ItemError: {
             /** @description Place of the item in the request. */
@@ -3433,7 +3435,7 @@ export interface components {
             readonly timestamp: string;
             readonly actor: components["schemas"]["Actor"];
             /**
-             * @description What was done, as noun.verb.
+             * @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -3725,7 +3727,7 @@ export interface components {
             readonly timestamp: string;
             readonly actor: components["schemas"]["Actor"];
             /**
-             * @description What was done, as noun.verb.
+             * @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -3978,7 +3980,7 @@ export interface components {
             readonly timestamp?: string | null;
             readonly actor: components["schemas"]["BatchActorInput"];
             /**
-             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots. Actions that start with alk. are the service's own.
+             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots; with `actions=any`, any 1 to 256 printable characters. Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -4115,7 +4117,7 @@ export interface components {
             readonly timestamp: string;
             readonly actor: components["schemas"]["Actor"];
             /**
-             * @description What was done, as noun.verb.
+             * @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -4198,7 +4200,7 @@ export interface components {
             readonly timestamp?: string | null;
             readonly actor: components["schemas"]["ActorInput"];
             /**
-             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots. Actions that start with alk. are the service's own.
+             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots; with `actions=any`, any 1 to 256 printable characters. Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;

@@ -106,6 +106,8 @@ export interface Routes {
     path: Nothing
     query: {
       readonly sync?: "true"
+      readonly actions?: "noun.verb" | "any"
+      readonly numbers?: "exact" | "text"
     }
     body: AuditEventInput
     answer: CreatedAuditEvent | EventAccepted
@@ -152,6 +154,8 @@ export interface Routes {
     path: Nothing
     query: {
       readonly sync?: "true"
+      readonly actions?: "noun.verb" | "any"
+      readonly numbers?: "exact" | "text"
     }
     body: BatchInput | BatchArray
     answer: BatchResult | BatchAccepted

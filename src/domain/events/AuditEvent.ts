@@ -34,6 +34,11 @@ export const RESERVED_ACTION_PREFIX = "alk."
 
 /** Dotted names, `document.read`; their length is limited apart from their form. */
 export const ACTION_FORM = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+$/u
+/** Characters of an action that may have any name. */
+export const ANY_ACTION_LENGTH_MAX = 256
+/** Any printable name: whole Unicode characters, no control characters, not only space. */
+export const ANY_ACTION_FORM =
+  /^(?=.*\S)[^\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]{1,256}$/u
 /** Any text without unpaired surrogates and U+0000. */
 const TEXT_FORM = /^[^\u0000\ud800-\udfff]*$/u
 
@@ -99,13 +104,9 @@ const StoredTime = (description: string, example: string) =>
     })
   ).annotate({ description, format: "date-time", examples: [example] })
 
-const actionChecks = [
-  Schema.isPattern(ACTION_FORM, { expected: "dotted names, as in document.read" }),
-  Schema.isMaxLength(ACTION_LENGTH_MAX)
-] as const
-
 const ActionInput = Schema.String.check(
-  ...actionChecks,
+  Schema.isPattern(ACTION_FORM, { expected: "dotted names, as in document.read" }),
+  Schema.isMaxLength(ACTION_LENGTH_MAX),
   Schema.makeFilter((action: string) => !action.startsWith(RESERVED_ACTION_PREFIX), {
     expected: `no action that starts with ${RESERVED_ACTION_PREFIX}`,
     toJsonSchema: () => ({ not: { pattern: "^alk\\." } })
@@ -113,12 +114,21 @@ const ActionInput = Schema.String.check(
 ).annotate({
   description:
     "What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined "
-    + `by dots. Actions that start with ${RESERVED_ACTION_PREFIX} are the service's own.`,
+    + `by dots; with \`actions=any\`, any 1 to ${ANY_ACTION_LENGTH_MAX} printable characters. Actions `
+    + `that start with ${RESERVED_ACTION_PREFIX} are the service's own.`,
   examples: ["document.read"]
 })
 
-const Action = Schema.String.check(...actionChecks).annotate({
-  description: "What was done, as noun.verb.",
+// How long an action may be is configurable, so its length is no part of the contract.
+const StoredAction = Schema.String.check(
+  Schema.isPattern(/^[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]+$/u, {
+    expected: "printable characters",
+    toJsonSchema: () => ({ minLength: 1, pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]*$" })
+  })
+).annotate({
+  description:
+    "What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with "
+    + `${RESERVED_ACTION_PREFIX} are the service's own.`,
   examples: ["document.read"]
 })
 
@@ -208,7 +218,7 @@ export const AuditEvent = Schema.Struct({
   id: Id("Names the event within the tenant.", "evt-1"),
   timestamp: StoredTime("When it happened, UTC.", "2026-11-21T10:00:01.000001Z"),
   actor: Actor,
-  action: Action,
+  action: StoredAction,
   resource: Resource,
   outcome: Outcome,
   metadata: Schema.optionalKey(

@@ -16,6 +16,7 @@ import {
   parseCounted,
   parseWalked,
   refuse,
+  type StrictOptions,
   type StrictResult
 } from "./StrictJson.ts"
 
@@ -62,13 +63,25 @@ interface Count {
   values: number
 }
 
+/** What items may be, and how many values they have. */
+interface ItemsRead {
+  readonly count: Count
+  readonly itemsMax: number
+  readonly member: string
+  readonly options: StrictOptions
+}
+
 /** The value that is next. @throws NotJson */
-const valueAt = (cursor: JsonCursor, count: Count): StrictResult | ValueWalk => {
+const valueAt = (
+  cursor: JsonCursor,
+  count: Count,
+  options: StrictOptions = {}
+): StrictResult | ValueWalk => {
   const walk = cursor.value(ITEM_VALUES_MAX)
   count.values += walk.values
   if (walk.isTooMuch) return walk
   const text = cursor.textOf(walk)
-  const read = parseWalked(text, walk, ({ at, what }) =>
+  const read = parseWalked(text, walk, options, ({ at, what }) =>
     cursor.expected(what, walk.start + Buffer.byteLength(text.slice(0, at)))
   )
   // Of a text that is too long nobody has said yet that it never ends.
@@ -87,26 +100,18 @@ function* valueBehind(cursor: JsonCursor, count: Count): Sliced<StrictResult> {
 /** One more than may be sent at most, and as many as have no more values. @throws NotJson */
 function* itemsAt(
   cursor: JsonCursor,
-  itemsMax: number,
-  count: Count
+  { count, itemsMax, options }: ItemsRead
 ): Sliced<ReadonlyArray<StrictResult>> {
   const items: Array<StrictResult> = []
   for (const _ of cursor.elements()) {
     yield
-    const read = valueAt(cursor, count)
+    const read = valueAt(cursor, count, options)
     const isTooMuch = "isTooMuch" in read
     if (isTooMuch) yield* cursor.skip(read)
     const many = items.push(isTooMuch ? itemTooLarge : read)
     if (many > itemsMax || count.values > REQUEST_VALUES_MAX) break
   }
   return items
-}
-
-/** What items may be, and how many values they have. */
-interface ItemsRead {
-  readonly count: Count
-  readonly itemsMax: number
-  readonly member: string
 }
 
 /** The batch of the items that were read, at the end of the text. @throws NotJson */
@@ -124,12 +129,9 @@ const ended = (
 }
 
 /** @throws NotJson */
-function* readWrapper(cursor: JsonCursor, member: string, itemsMax: number): Sliced<StrictBatch> {
-  const count = { values: 0 }
-  if (cursor.isAtArray) {
-    const items = yield* itemsAt(cursor, itemsMax, count)
-    return ended(cursor, items, [], { count, itemsMax, member })
-  }
+function* readWrapper(cursor: JsonCursor, reading: ItemsRead): Sliced<StrictBatch> {
+  const { count, itemsMax, member } = reading
+  if (cursor.isAtArray) return ended(cursor, yield* itemsAt(cursor, reading), [], reading)
   if (!cursor.isAtObject) {
     yield* valueBehind(cursor, count)
     cursor.end()
@@ -148,7 +150,7 @@ function* readWrapper(cursor: JsonCursor, member: string, itemsMax: number): Sli
     }
     if (isThere) return memberTwice(member)
     isThere = true
-    if (cursor.isAtArray) items = yield* itemsAt(cursor, itemsMax, count)
+    if (cursor.isAtArray) items = yield* itemsAt(cursor, reading)
     else yield* valueBehind(cursor, count)
     if (items !== undefined && items.length > itemsMax) break
     if (count.values > REQUEST_VALUES_MAX) return tooManyValues(member)
@@ -157,7 +159,7 @@ function* readWrapper(cursor: JsonCursor, member: string, itemsMax: number): Sli
     cursor.end()
     return noArray(member)
   }
-  return ended(cursor, items, [...beside], { count, itemsMax, member })
+  return ended(cursor, items, [...beside], reading)
 }
 
 /**
@@ -169,11 +171,13 @@ function* readWrapper(cursor: JsonCursor, member: string, itemsMax: number): Sli
 export function* parseStrictBatch(
   body: Buffer,
   member: string,
-  itemsMax: number
+  itemsMax: number,
+  options: StrictOptions = {}
 ): Sliced<StrictBatch> {
   if (!isUtf8(body)) return notUtf8
+  const count = { values: 0 }
   try {
-    return yield* readWrapper(new JsonCursor(body), member, itemsMax)
+    return yield* readWrapper(new JsonCursor(body), { count, itemsMax, member, options })
   } catch (error) {
     if (error instanceof NotJson) return notJson(error.message)
     throw error
@@ -206,13 +210,17 @@ export function* isBatch(body: Buffer, member: string): Sliced<boolean> {
  * Read NDJSON: one text per line, blank lines don't count. A line that can't be read is the problem
  * of that item alone; only a body without lines or with more than `itemsMax` is refused as a whole.
  */
-export function* parseStrictLines(body: Buffer, itemsMax: number): Sliced<StrictBatch> {
+export function* parseStrictLines(
+  body: Buffer,
+  itemsMax: number,
+  options: StrictOptions = {}
+): Sliced<StrictBatch> {
   const items: Array<StrictResult> = []
   let count = 0
   for (let line = nextLine(body, 0); line !== undefined; line = nextLine(body, line.end)) {
     if (items.length === itemsMax) return checkCount(itemsMax + 1, "lines", itemsMax)!
     yield
-    const { read, values } = parseCounted(body.subarray(line.start, line.end))
+    const { read, values } = parseCounted(body.subarray(line.start, line.end), options)
     items.push(read)
     count += values
     if (count > REQUEST_VALUES_MAX) return tooManyValues("lines")

@@ -17,7 +17,7 @@ import {
 } from "../contract/ContractSchemas.ts"
 import { createdHeaders, type HeaderParameter, operation } from "../contract/Operation.ts"
 import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
-import { idempotencyHeader, SYNC_HEADER, syncQuery } from "../messages/WriteRequest.ts"
+import { idempotencyHeader, ingestQuery, SYNC_HEADER } from "../messages/WriteRequest.ts"
 import { Authorization } from "../server/Authorization.ts"
 
 const ingestHeaders: Readonly<Record<string, HeaderParameter>> = {
@@ -40,7 +40,7 @@ const Lines = Schema.String.annotate({
 }).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
 
 const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
-  query: syncQuery,
+  query: ingestQuery,
   payload: EventInput,
   success: [
     CreatedEvent.pipe(HttpApiSchema.status(200)),
@@ -62,7 +62,7 @@ const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
 )
 
 const createEvents = HttpApiEndpoint.post("createEvents", "/v1/events/batch", {
-  query: syncQuery,
+  query: ingestQuery,
   payload: [BatchInput, BatchArray, Lines],
   success: [
     BatchResult.pipe(HttpApiSchema.status(200)),

@@ -7,6 +7,8 @@ import { hash } from "node:crypto"
 import {
   ACTION_FORM,
   ACTION_LENGTH_MAX,
+  ANY_ACTION_FORM,
+  ANY_ACTION_LENGTH_MAX,
   EMAIL_LENGTH_MAX,
   EVENT_BYTES_MAX,
   isText,
@@ -67,6 +69,8 @@ export interface PrepareOptions {
   readonly idempotencyKey?: string
   /** The service's own event: only these may have an action that starts with `alk.`. */
   readonly isOwn?: true
+  /** Actions may have any printable name. */
+  readonly anyAction?: boolean
   readonly limits?: PrepareLimits
 }
 
@@ -182,19 +186,28 @@ export const oneOf = (
     : refuse("invalid_value", path, `must be one of ${values.join(", ")}`)
 }
 
-const checkAction = (value: unknown, lengthMax: number, isOwn: boolean): string => {
+/** What is wrong with an action of any name. */
+const ofAnyName = (value: unknown): string | undefined =>
+  typeof value === "string" && ANY_ACTION_FORM.test(value)
+    ? undefined
+    : `must be a string of 1 to ${ANY_ACTION_LENGTH_MAX} printable characters`
+
+/** What is wrong with an action of the form noun.verb. */
+const ofDottedName = (value: unknown, lengthMax: number): string | undefined =>
+  typeof value === "string" && value.length <= lengthMax && ACTION_FORM.test(value)
+    ? undefined
+    : "must be two or more segments of ASCII letters, digits, _ and - joined by dots, like "
+      + `document.read, at most ${lengthMax} characters; actions=any takes any printable name`
+
+const checkAction = (value: unknown, options: PrepareOptions, lengthMax: number): string => {
   if (value === undefined) {
     return refuse("missing_field", "action", "required; send a name like document.read")
   }
-  if (typeof value !== "string" || value.length > lengthMax || !ACTION_FORM.test(value)) {
-    return refuse(
-      "invalid_action",
-      "action",
-      "must be two or more segments of ASCII letters, digits, _ and - joined by dots, "
-        + `like document.read, at most ${lengthMax} characters`
-    )
+  const problem = options.anyAction === true ? ofAnyName(value) : ofDottedName(value, lengthMax)
+  if (typeof value !== "string" || problem !== undefined) {
+    return refuse("invalid_action", "action", problem ?? "must be a string")
   }
-  return !isOwn && value.startsWith(RESERVED_ACTION_PREFIX)
+  return options.isOwn !== true && value.startsWith(RESERVED_ACTION_PREFIX)
     ? refuse("invalid_action", "action", "names that start with alk. are reserved; choose another")
     : value
 }
@@ -242,7 +255,7 @@ const ITEM_FIELDS = ["id", "timestamp", "actor", "action", "resource", "outcome"
 const ACTOR_FIELDS = ["id", "type", "email"]
 const RESOURCE_FIELDS = ["id", "type", "name"]
 
-const shownPath = (path: string): string =>
+export const shownPath = (path: string): string =>
   path.length > WARNING_LENGTH_MAX ? `${path.slice(0, WARNING_LENGTH_MAX)}…` : path
 
 /** Refuse a member that is not known, with the name that was probably meant. */
@@ -306,11 +319,7 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
     ACTOR_TYPES,
     isBatch ? defaultType : undefined
   )
-  const action = checkAction(
-    memberOf(item, "action"),
-    limits.actionLengthMax,
-    options.isOwn === true
-  )
+  const action = checkAction(memberOf(item, "action"), options, limits.actionLengthMax)
   const resource = requireObject(item, "resource", '{"id": …, "type": …}')
   const resourceId = requireId(resource, "id", "resource.id", partyId)
   const resourceType = requireId(resource, "type", "resource.type")
@@ -336,7 +345,7 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
       actorId: quote(actorId),
       actorType: `"${actorType}"`,
       actorEmail: quoteIfPresent(email),
-      action: `"${action}"`,
+      action: quote(action),
       resourceId: quote(resourceId),
       resourceType: quote(resourceType),
       resourceName: quoteIfPresent(name),

@@ -466,6 +466,35 @@ describe("prepareItem", () => {
     }
   })
 
+  it("takes actions of any printable name where they are wanted, and no others", () => {
+    const any = { ...options, anyAction: true }
+    const names = [
+      "login",
+      "Microsoft.Compute/virtualMachines/write",
+      'user login: "ok" \\ ü 😀',
+      "x".repeat(256),
+      "a.b"
+    ]
+    for (const action of names) {
+      assert.strictEqual(accepted({ ...item, action }, any).event.action, action)
+      if (action !== "a.b") assert.strictEqual(refused({ ...item, action }).code, "invalid_action")
+    }
+    for (const action of [
+      "",
+      " ",
+      "a\nb",
+      "a\u0085",
+      "x".repeat(257),
+      "\ud800",
+      "alk.b",
+      1,
+      null
+    ]) {
+      const { code } = refused({ ...item, action }, any)
+      assert.strictEqual(code, action === null ? "missing_field" : "invalid_action", `${action}`)
+    }
+  })
+
   it("salts each event anew", () => {
     const salted = { ...item, metadata: {} }
     const salts = Array.from({ length: 1_000 }, () => accepted(salted).detailsSalt)
