@@ -211,7 +211,7 @@ describe("an answer before the body was read", () => {
     [
       "an unknown coding",
       "/v1/events",
-      `${key(WRITE_KEY)}${json}Content-Encoding: deflate\r\n`,
+      `${key(WRITE_KEY)}${json}Content-Encoding: compress\r\n`,
       415
     ],
     ["no Host", "/v1/events", key(WRITE_KEY) + json, 400],

@@ -372,7 +372,7 @@ const refusals: ReadonlyArray<Refusal> = [
     code: "unsupported_media_type",
     field: "Content-Encoding",
     form: "text",
-    headers: { "accept-encoding": "gzip, zstd, br" }
+    headers: { "accept-encoding": "gzip, zstd, br, deflate, zlib" }
   },
   {
     why: "two codings",

@@ -277,40 +277,8 @@ export interface components {
              */
             readonly sequence_number?: number;
         };
-        /**
-         * @example {
-         *       "operations": [
-         *         {
-         *           "op": "execution.start",
-         *           "agent_id": "support-agent",
-         *           "id": "run-42"
-         *         },
-         *         {
-         *           "op": "span.start",
-         *           "execution_id": "run-42",
-         *           "id": "run-42/search",
-         *           "span_type": "TOOL_CALL",
-         *           "name": "search"
-         *         },
-         *         {
-         *           "op": "span.event",
-         *           "span_id": "run-42/search",
-         *           "event_type": "tool.request"
-         *         },
-         *         {
-         *           "op": "span.end",
-         *           "span_id": "run-42/search"
-         *         },
-         *         {
-         *           "op": "execution.end",
-         *           "execution_id": "run-42"
-         *         }
-         *       ]
-         *     }
-         */
-        readonly TraceBatchInput: {
-            readonly operations: readonly components["schemas"]["TraceOperationInput"][];
-        };
+        /** @description The operations without the object around them. */
+        readonly TraceOperationArray: readonly components["schemas"]["TraceOperationInput"][];
         readonly TraceOperationInput: components["schemas"]["ExecutionStartOperation"] | components["schemas"]["ExecutionEndOperation"] | components["schemas"]["SpanStartOperation"] | components["schemas"]["SpanEndOperation"] | components["schemas"]["SpanEventOperation"];
         readonly SpanEventOperation: {
             /**
@@ -440,6 +408,40 @@ export interface components {
         };
         /**
          * @example {
+         *       "operations": [
+         *         {
+         *           "op": "execution.start",
+         *           "agent_id": "support-agent",
+         *           "id": "run-42"
+         *         },
+         *         {
+         *           "op": "span.start",
+         *           "execution_id": "run-42",
+         *           "id": "run-42/search",
+         *           "span_type": "TOOL_CALL",
+         *           "name": "search"
+         *         },
+         *         {
+         *           "op": "span.event",
+         *           "span_id": "run-42/search",
+         *           "event_type": "tool.request"
+         *         },
+         *         {
+         *           "op": "span.end",
+         *           "span_id": "run-42/search"
+         *         },
+         *         {
+         *           "op": "execution.end",
+         *           "execution_id": "run-42"
+         *         }
+         *       ]
+         *     }
+         */
+        readonly TraceBatchInput: {
+            readonly operations: readonly components["schemas"]["TraceOperationInput"][];
+        };
+        /**
+         * @example {
          *       "events": [
          *         {
          *           "id": "0197a1f0-3ba1-7e07-b3d8-1a2b3c4d5e6f",
@@ -499,21 +501,8 @@ export interface components {
              */
             readonly erased_at?: string;
         };
-        /**
-         * @example {
-         *       "events": [
-         *         {
-         *           "event_type": "tool.request"
-         *         },
-         *         {
-         *           "event_type": "tool.response"
-         *         }
-         *       ]
-         *     }
-         */
-        readonly TraceEventsInput: {
-            readonly events: readonly components["schemas"]["TraceEventInput"][];
-        };
+        /** @description The events without the object around them. */
+        readonly TraceEventArray: readonly components["schemas"]["TraceEventInput"][];
         /**
          * @example {
          *       "event_type": "tool.request",
@@ -536,6 +525,21 @@ export interface components {
             readonly payload?: {
                 readonly [key: string]: unknown;
             } | null;
+        };
+        /**
+         * @example {
+         *       "events": [
+         *         {
+         *           "event_type": "tool.request"
+         *         },
+         *         {
+         *           "event_type": "tool.response"
+         *         }
+         *       ]
+         *     }
+         */
+        readonly TraceEventsInput: {
+            readonly events: readonly components["schemas"]["TraceEventInput"][];
         };
         /**
          * @example {
@@ -3245,8 +3249,10 @@ export interface components {
         readonly Warning: {
             /** @description Place of the item in the request. */
             readonly index: number;
-            /** @description Path of a field that was sent but is not stored. */
+            /** @description Path of a field that was sent but is not stored, or not as it was sent. */
             readonly field: string;
+            /** @description How it is stored: a number as text, with `numbers=text`. Without one, it is not. */
+            readonly message?: string;
         };
         readonly ItemError: {
             /** @description Place of the item in the request. */
@@ -3429,7 +3435,7 @@ export interface components {
             readonly timestamp: string;
             readonly actor: components["schemas"]["Actor"];
             /**
-             * @description What was done, as noun.verb.
+             * @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -3721,7 +3727,7 @@ export interface components {
             readonly timestamp: string;
             readonly actor: components["schemas"]["Actor"];
             /**
-             * @description What was done, as noun.verb.
+             * @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -3957,27 +3963,8 @@ export interface components {
              */
             readonly last_sequence_number?: number;
         };
-        /**
-         * @example {
-         *       "events": [
-         *         {
-         *           "id": "evt_1",
-         *           "actor": {
-         *             "id": "user_42",
-         *             "email": "ada@example.com"
-         *           },
-         *           "action": "document.viewed",
-         *           "resource": {
-         *             "id": "doc_7",
-         *             "type": "document"
-         *           }
-         *         }
-         *       ]
-         *     }
-         */
-        readonly BatchInput: {
-            readonly events: readonly components["schemas"]["AuditEventBatchItem"][];
-        };
+        /** @description The events of a batch without the object around them, as log shippers send them. */
+        readonly BatchArray: readonly components["schemas"]["AuditEventBatchItem"][];
         /** @description An audit event of a batch. */
         readonly AuditEventBatchItem: {
             /**
@@ -3993,7 +3980,7 @@ export interface components {
             readonly timestamp?: string | null;
             readonly actor: components["schemas"]["BatchActorInput"];
             /**
-             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots. Actions that start with alk. are the service's own.
+             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots; with `actions=any`, any 1 to 256 printable characters. Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -4004,7 +3991,7 @@ export interface components {
              */
             readonly outcome?: "success" | "failure" | "error" | null;
             /**
-             * @description Anything else, as a JSON object of at most 32768 bytes and 32 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
+             * @description Anything else, as a JSON object of at most 32768 bytes and 64 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
              * @example {
              *       "ip": "192.0.2.1"
              *     }
@@ -4046,6 +4033,27 @@ export interface components {
              * @example ann@example.com
              */
             readonly email?: string | null;
+        };
+        /**
+         * @example {
+         *       "events": [
+         *         {
+         *           "id": "evt_1",
+         *           "actor": {
+         *             "id": "user_42",
+         *             "email": "ada@example.com"
+         *           },
+         *           "action": "document.viewed",
+         *           "resource": {
+         *             "id": "doc_7",
+         *             "type": "document"
+         *           }
+         *         }
+         *       ]
+         *     }
+         */
+        readonly BatchInput: {
+            readonly events: readonly components["schemas"]["AuditEventBatchItem"][];
         };
         /**
          * @description Written to the log.
@@ -4109,7 +4117,7 @@ export interface components {
             readonly timestamp: string;
             readonly actor: components["schemas"]["Actor"];
             /**
-             * @description What was done, as noun.verb.
+             * @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -4192,7 +4200,7 @@ export interface components {
             readonly timestamp?: string | null;
             readonly actor: components["schemas"]["ActorInput"];
             /**
-             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots. Actions that start with alk. are the service's own.
+             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots; with `actions=any`, any 1 to 256 printable characters. Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -4203,7 +4211,7 @@ export interface components {
              */
             readonly outcome: "success" | "failure" | "error";
             /**
-             * @description Anything else, as a JSON object of at most 32768 bytes and 32 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
+             * @description Anything else, as a JSON object of at most 32768 bytes and 64 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
              * @example {
              *       "ip": "192.0.2.1"
              *     }
@@ -4348,17 +4356,19 @@ export type TraceTarget = components['schemas']['TraceTarget'];
 export type TraceItemError = components['schemas']['TraceItemError'];
 export type TraceBatchResult = components['schemas']['TraceBatchResult'];
 export type TraceResult = components['schemas']['TraceResult'];
-export type TraceBatchInput = components['schemas']['TraceBatchInput'];
+export type TraceOperationArray = components['schemas']['TraceOperationArray'];
 export type TraceOperationInput = components['schemas']['TraceOperationInput'];
 export type SpanEventOperation = components['schemas']['SpanEventOperation'];
 export type SpanEndOperation = components['schemas']['SpanEndOperation'];
 export type SpanStartOperation = components['schemas']['SpanStartOperation'];
 export type ExecutionEndOperation = components['schemas']['ExecutionEndOperation'];
 export type ExecutionStartOperation = components['schemas']['ExecutionStartOperation'];
+export type TraceBatchInput = components['schemas']['TraceBatchInput'];
 export type TraceEventList = components['schemas']['TraceEventList'];
 export type TraceEvent = components['schemas']['TraceEvent'];
-export type TraceEventsInput = components['schemas']['TraceEventsInput'];
+export type TraceEventArray = components['schemas']['TraceEventArray'];
 export type TraceEventInput = components['schemas']['TraceEventInput'];
+export type TraceEventsInput = components['schemas']['TraceEventsInput'];
 export type Span = components['schemas']['Span'];
 export type SpanSummary = components['schemas']['SpanSummary'];
 export type SpanEnd = components['schemas']['SpanEnd'];
@@ -4461,10 +4471,11 @@ export type ErasureInput = components['schemas']['ErasureInput'];
 export type Receipt = components['schemas']['Receipt'];
 export type BatchAccepted = components['schemas']['BatchAccepted'];
 export type BatchResult = components['schemas']['BatchResult'];
-export type BatchInput = components['schemas']['BatchInput'];
+export type BatchArray = components['schemas']['BatchArray'];
 export type AuditEventBatchItem = components['schemas']['AuditEventBatchItem'];
 export type ResourceInput = components['schemas']['ResourceInput'];
 export type BatchActorInput = components['schemas']['BatchActorInput'];
+export type BatchInput = components['schemas']['BatchInput'];
 export type EventAccepted = components['schemas']['EventAccepted'];
 export type CreatedAuditEvent = components['schemas']['CreatedAuditEvent'];
 export type AuditEventInput = components['schemas']['AuditEventInput'];

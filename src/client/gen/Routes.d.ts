@@ -8,6 +8,7 @@ import type {
   AuditEvent,
   AuditEventInput,
   BatchAccepted,
+  BatchArray,
   BatchInput,
   BatchResult,
   Chain,
@@ -83,9 +84,11 @@ import type {
   TraceBatchResult,
   TraceEraseInput,
   TraceEvent,
+  TraceEventArray,
   TraceEventInput,
   TraceEventList,
   TraceEventsInput,
+  TraceOperationArray,
   TraceVerifyReport,
   VerifyReport
 } from "./Api.d.ts"
@@ -103,6 +106,8 @@ export interface Routes {
     path: Nothing
     query: {
       readonly sync?: "true"
+      readonly actions?: "noun.verb" | "any"
+      readonly numbers?: "exact" | "text"
     }
     body: AuditEventInput
     answer: CreatedAuditEvent | EventAccepted
@@ -149,8 +154,10 @@ export interface Routes {
     path: Nothing
     query: {
       readonly sync?: "true"
+      readonly actions?: "noun.verb" | "any"
+      readonly numbers?: "exact" | "text"
     }
-    body: BatchInput
+    body: BatchInput | BatchArray
     answer: BatchResult | BatchAccepted
   }
   /** What became of an ingest request. */
@@ -972,7 +979,7 @@ export interface Routes {
       readonly id: string
     }
     query: Nothing
-    body: TraceEventInput | TraceEventsInput
+    body: TraceEventInput | TraceEventsInput | TraceEventArray
     answer: TraceEvent | TraceBatchResult | TraceEvent
   }
   /** The events of a span. */
@@ -993,7 +1000,7 @@ export interface Routes {
     query: {
       readonly sync?: "true"
     }
-    body: TraceBatchInput
+    body: TraceBatchInput | TraceOperationArray
     answer: TraceBatchResult | TraceBatchAccepted
   }
   /** Export OpenTelemetry spans (OTLP/HTTP). */

@@ -29,7 +29,7 @@ const LINE_BYTES_MAX = 1_048_576
 const SMALL_FILE_BYTES_MAX = 16_777_216
 /** Files of a ZIP or folder: a pack has fewer than a hundred. */
 const FILES_MAX = 1_000
-/** Levels of nested objects and arrays in one JSON text: the service stores at most 34. */
+/** Levels of nested objects and arrays in one JSON text: the service stores at most 66. */
 const DEPTH_MAX = 128
 /** Bytes of a signed note or of a text with keys, signatures of one note, keys in one text. */
 const NOTE_BYTES_MAX = 65_536

@@ -49,7 +49,7 @@ SMALL_FILE_BYTES_MAX = 16777216
 CHUNK_BYTES = 262144
 # Files of a ZIP or folder: a pack has fewer than a hundred.
 FILES_MAX = 1000
-# Levels of nested objects and arrays in one JSON text: the service stores at most 34.
+# Levels of nested objects and arrays in one JSON text: the service stores at most 66.
 DEPTH_MAX = 128
 # Bytes of a signed note or of a text with keys, signatures of one note, keys in one text.
 NOTE_BYTES_MAX = 65536

@@ -107,6 +107,7 @@ export const settings: Settings = {
   publicUrl: undefined,
   corsOrigins: [],
   fastAccept: true,
+  anyAction: false,
   limits: {
     bodyBytesMax: 1_048_576,
     bodyBudgetBytes: 16 * 1_048_576,

@@ -247,16 +247,16 @@ describe("values", () => {
   })
 
   it("nest as deep as in any metadata, counted from there", () => {
-    assert.isDefined(values([attribute("deep", nested(30))]))
-    const deep = lacking({ attributes: [attribute("deep", nested(31)), text("b", "c")] })
-    assert.include(deep.message, "32 levels")
+    assert.isDefined(values([attribute("deep", nested(62))]))
+    const deep = lacking({ attributes: [attribute("deep", nested(63)), text("b", "c")] })
+    assert.include(deep.message, "64 levels")
     assert.include(deep.metadata.attributes, { b: "c" })
     assert.strictEqual(deep.metadata.dropped_attributes_count, 1)
     const event = (levels: number) => ({
       events: [{ timeUnixNano: START, name: "e", attributes: [attribute("d", nested(levels))] }]
     })
-    assert.isDefined(one(event(30)))
-    assert.include(lacking(event(31)).message, 'events[0].attributes["d"]')
+    assert.isDefined(one(event(62)))
+    assert.include(lacking(event(63)).message, 'events[0].attributes["d"]')
   })
 
   it("are the same in both encodings", () => {
