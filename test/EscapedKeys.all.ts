@@ -28,7 +28,7 @@ import {
 } from "../src/domain/traces/TraceFact.ts"
 import { decodeOperation } from "../src/domain/traces/TraceOperation.ts"
 import { eventLine, readEvent } from "../src/exports/report/EventLine.ts"
-import { csvLine } from "../src/http/events/Csv.ts"
+import { selectedTable, tableFields } from "../src/http/events/SelectedFields.ts"
 import { oneOrSeveralEvents } from "../src/http/traces/TraceRequest.ts"
 import { clientEvidenceOf } from "../src/http/verification/ClientEvidenceBody.ts"
 import { TestChain } from "./exports/support/Chains.ts"
@@ -188,7 +188,11 @@ describe("an engine that was misled does not change", () => {
         assert.strictEqual(recompute(body!)?.exact, true, name)
         const line = eventLine(readEvent(spelling)!, { metadata: true })
         assert.strictEqual(line.metadata?.text, canonical, name)
-        assert.include(csvLine(body!), `"${canonical.replaceAll('"', '""')}"`, name)
+        assert.include(
+          selectedTable(tableFields).line(body!),
+          `"${canonical.replaceAll('"', '""')}"`,
+          name
+        )
         const kept = finish(clientEvidenceOf(Buffer.from(`{"events":[${spelling}]}`)))
         assert("events" in kept)
         assert.strictEqual(canonicalize(kept.events[0]!.metadata as JsonObject), canonical, name)

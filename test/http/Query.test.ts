@@ -496,6 +496,36 @@ describe("reading back", () => {
     assert.isTrue(readCsv(answer.text).every((row) => row.length === 16))
   })
 
+  it("leaves numbers in a table as they are, and guards texts only", async () => {
+    const amounts = [-12.5, -1e-7, 1e21, "-5", "+5", true, "=1"]
+    const events = amounts.map((amount) => item(1, { metadata: { amount } }))
+    await api.call("/v1/events/batch?sync=true", { key: WRITE_KEY, json: { events } })
+    const asked = "/v1/events?order=asc&format=csv&fields=metadata.amount&metadata.amount=*"
+    const rows = readCsv((await get(asked)).text)
+    assert.deepStrictEqual(rows.slice(1).flat(), [
+      "-12.5",
+      "-1e-7",
+      "1e+21",
+      "'-5",
+      "'+5",
+      "true",
+      "'=1"
+    ])
+  })
+
+  it("begins a table with a byte order mark where that is asked for", async () => {
+    const mark = Buffer.from("\ufeff")
+    const marked = await get("/v1/events?format=csv&bom=true")
+    const plain = await get("/v1/events?bom=false", { headers: { accept: "text/csv" } })
+    assert.deepStrictEqual(marked.bytes, Buffer.concat([mark, plain.bytes]))
+    assert.strictEqual(plain.text.slice(0, 9), "sequence_")
+    for (const query of ["bom=true", "bom=true&format=ndjson", "bom=true&format=parquet"]) {
+      const { body, status } = await get(`/v1/events?${query}`)
+      assert.deepStrictEqual([status, body.error.field], [400, "bom"], query)
+    }
+    assert.strictEqual((await get("/v1/events?format=csv&bom=1")).status, 400)
+  })
+
   it("chooses the type that is liked best", async () => {
     const typeFor = async (accept: string) =>
       (await get("/v1/events?id=none", { headers: { accept } })).headers["content-type"]

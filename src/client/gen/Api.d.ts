@@ -2685,6 +2685,11 @@ export interface components {
             readonly kind: "pdf" | "pack" | "csv" | "ndjson" | "ocsf";
             /** @description Of a pack: whether the PDF is in it. */
             readonly pdf?: boolean;
+            /**
+             * @description Of CSV: it begins with a byte order mark.
+             * @enum {boolean}
+             */
+            readonly bom?: true;
             readonly label?: string;
             /**
              * @description `queued` and `running` are under way; `done` has a file, until it is `expired`.
@@ -2854,6 +2859,8 @@ export interface components {
             }) | null;
             /** @description Of a pack: whether the PDF is in it, true unless given; `false` where there is no Chromium. */
             readonly pdf?: boolean | null;
+            /** @description Of CSV: whether it begins with a byte order mark, by which Excel reads it as UTF-8. */
+            readonly bom?: boolean | null;
             /** @description 1 to 256 characters. */
             readonly label?: string | null;
         };
@@ -3328,7 +3335,7 @@ export interface components {
             };
         };
         /**
-         * @description ClickHouse's format JSON.
+         * @description The members of ClickHouse's format JSON.
          * @example {
          *       "meta": [
          *         {
@@ -3356,7 +3363,7 @@ export interface components {
                 /** @description Type of ClickHouse. */
                 readonly type: string;
             }[];
-            /** @description The rows. Times are ISO 8601 in UTC; NaN and infinities are texts. */
+            /** @description The rows. Times are ISO 8601 in UTC; NaN and infinities are texts, and so are integers beyond 2^53 in columns of 64 bits and more. */
             readonly data: readonly {
                 readonly [key: string]: unknown;
             }[];
@@ -3383,6 +3390,8 @@ export interface components {
              * @enum {string|null}
              */
             readonly format?: "json" | "ndjson" | "csv" | "parquet" | null;
+            /** @description Of CSV: whether it begins with a byte order mark, by which Excel reads it as UTF-8. */
+            readonly bom?: boolean | null;
         };
         /**
          * @description An audit event as it is stored.

@@ -133,6 +133,7 @@ export interface Routes {
       readonly sort?: "sequence_number" | "timestamp"
       readonly fields?: string
       readonly format?: "json" | "ndjson" | "csv" | "parquet" | "ocsf"
+      readonly bom?: boolean
       readonly page?: number
       readonly page_size?: number
       readonly after_sequence?: number

@@ -34,6 +34,7 @@ import {
   readPage
 } from "../messages/Pages.ts"
 import {
+  booleanParameter,
   choiceParameter,
   type GivenCondition,
   integerParameter,
@@ -42,9 +43,8 @@ import {
   type ValuesOf
 } from "../messages/QueryParameters.ts"
 import { Authorization } from "../server/Authorization.ts"
-import { CSV_COLUMNS } from "./Csv.ts"
 import { conditionParameters, filterParameters, toFilter } from "./EventParameters.ts"
-import { listedFields } from "./SelectedFields.ts"
+import { listedFields, tableFields } from "./SelectedFields.ts"
 
 /** Groups of the statistics, unless asked otherwise and at most. */
 export const STATS_LIMIT_DEFAULT = 100
@@ -55,6 +55,10 @@ export type ListFormat = (typeof listFormats)[number]
 
 /** What the list can be, the default first. */
 export const listTypes = [JSON_TYPE, NDJSON_TYPE, CSV_TYPE, PARQUET_TYPE] as const
+
+/** What is said of the byte order mark, wherever CSV is asked for. */
+export const bomOfTables =
+  "Of CSV: whether it begins with a byte order mark, by which Excel reads it as UTF-8."
 
 const listParameters = {
   ...filterParameters,
@@ -74,6 +78,7 @@ const listParameters = {
       "Form of the answer; wins over `Accept`, which is asked otherwise. `ocsf`: every match as a line of "
       + `JSON in the form of OCSF ${OCSF_VERSION}, without \`fields\`.`
   }),
+  bom: booleanParameter({ default: false, description: bomOfTables }),
   ...pageParameters("Events", PAGE_SIZE_DEFAULT, FEWER_BY_BYTES),
   page: integerParameter({
     minimum: 1,
@@ -102,6 +107,8 @@ export interface ListRequest extends Page {
   /** Undefined: stored events as they are. */
   readonly fields: ReadonlyArray<ListedField> | undefined
   readonly format: ListFormat | undefined
+  /** Of CSV: it begins with a byte order mark. */
+  readonly bom: boolean
   readonly afterSequence: number | undefined
   readonly beforeSequence: number | undefined
 }
@@ -112,7 +119,8 @@ const listRequest = (
   conditions: ReadonlyArray<GivenCondition>,
   now: string
 ): ListRequest => {
-  const { after_sequence, before_sequence, fields, format, order = "desc", page = 1, sort } = values
+  const { after_sequence, before_sequence, bom = false, fields, format } = values
+  const { order = "desc", page = 1, sort } = values
   const isBySequence = after_sequence !== undefined || before_sequence !== undefined
   if (format === "ocsf" && fields !== undefined) {
     throw invalid("fields", "can't be given with format=ocsf, which has a form of its own")
@@ -134,6 +142,7 @@ const listRequest = (
     sort,
     fields,
     format,
+    bom,
     ...pageOf,
     afterSequence: after_sequence,
     beforeSequence: before_sequence
@@ -264,8 +273,8 @@ const EventLines = Schema.String.annotate({
 const EventTable = Schema.String.annotate({
   description:
     "Every match, RFC 4180, always with a header, in order; pages are ignored. `after_sequence` "
-    + "or `before_sequence` goes on where a table broke off. A value that "
-    + `a spreadsheet would take for a formula has a leading '. Columns: ${CSV_COLUMNS.join(",")}`
+    + "or `before_sequence` goes on where a table broke off. A text that "
+    + `a spreadsheet would take for a formula has a leading '. Columns: ${tableFields.join(",")}`
 }).pipe(HttpApiSchema.asText({ contentType: CSV_TYPE }))
 
 const EventParquet = Schema.Uint8Array.annotate({

@@ -3,6 +3,7 @@
  * stored bytes only.
  */
 import { Result } from "effect"
+import { CSV_LINE_END, csvCell, csvText } from "../../domain/CsvText.ts"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { eventFields, type ListedField, memberAt } from "../../domain/events/EventFields.ts"
 import {
@@ -15,12 +16,14 @@ import { metadataOf } from "../../domain/events/StoredEvent.ts"
 import { canonicalize } from "../../domain/json/CanonicalJson.ts"
 import { type JsonValue, parseJson } from "../../domain/json/Json.ts"
 import type { Parameter } from "../messages/QueryParameters.ts"
-import { csvField } from "./Csv.ts"
 
 /** Fields of a list at most. */
 const LISTED_FIELDS_MAX = 50
 
-const names: ReadonlyArray<string> = eventFields.map(({ name }) => name)
+/** The columns of a table, unless it is asked for others. */
+export const tableFields = eventFields.map(({ name }) => name)
+
+const names: ReadonlyArray<string> = tableFields
 
 const isPath = (name: string): name is `metadata.${string}` =>
   name.startsWith(METADATA_PREFIX) && name !== METADATA_PREFIX
@@ -56,19 +59,33 @@ export const listedFields: Parameter<ReadonlyArray<ListedField>> = {
   }
 }
 
-/** The value of a field in an event, as its JSON text; undefined if the event lacks it. */
-type Shown = (event: AuditEvent, body: string) => string | undefined
+/** A field of an event, as JSON and between the commas of a table; undefined if the event lacks it. */
+interface Shown {
+  readonly json: string
+  readonly cell: string
+}
 
-const shown = (field: ListedField): Shown => {
-  const json = (value: JsonValue | undefined) =>
-    value === undefined ? undefined : canonicalize(value)
-  if (field === "metadata") return (_, body) => metadataOf(body) || undefined
+type ShownOf = (event: AuditEvent, body: string) => Shown | undefined
+
+const shownValue = (value: JsonValue | undefined): Shown | undefined => {
+  if (value === undefined) return undefined
+  const json = canonicalize(value)
+  return { json, cell: typeof value === "string" ? csvText(value) : csvCell(json) }
+}
+
+const shown = (field: ListedField): ShownOf => {
+  if (field === "metadata") {
+    return (_, body) => {
+      const json = metadataOf(body)
+      return json === "" ? undefined : { json, cell: csvCell(json) }
+    }
+  }
   if (isPath(field)) {
     const find = valueFinder(field.slice(METADATA_PREFIX.length))
-    return ({ metadata }) => json(find(metadata ?? {}))
+    return ({ metadata }) => shownValue(find(metadata ?? {}))
   }
   const { path } = eventFields.find(({ name }) => name === field)!
-  return (event) => json(memberAt(event, path) as JsonValue | undefined)
+  return (event) => shownValue(memberAt(event, path) as JsonValue | undefined)
 }
 
 /** One stored event as a flat object. */
@@ -76,23 +93,19 @@ export const selectedJson = (fields: ReadonlyArray<ListedField>) => {
   const members = fields.map((field) => [`${JSON.stringify(field)}:`, shown(field)] as const)
   return (body: string): string => {
     const event = parseJson(body) as AuditEvent
-    return `{${members.map(([name, of]) => `${name}${of(event, body) ?? "null"}`).join(",")}}`
+    return `{${members.map(([name, of]) => `${name}${of(event, body)?.json ?? "null"}`).join(",")}}`
   }
 }
 
 /** A table of the fields: its first line, and one stored event as a line. */
 export const selectedTable = (fields: ReadonlyArray<ListedField>) => {
-  const line = (values: ReadonlyArray<string>) => `${values.map(csvField).join(",")}\r\n`
+  const line = (cells: ReadonlyArray<string>) => `${cells.join(",")}${CSV_LINE_END}`
   const columns = fields.map(shown)
   return {
-    header: line(fields),
+    header: line(fields.map(csvText)),
     line: (body: string): string => {
       const event = parseJson(body) as AuditEvent
-      const texts = columns.map((of) => {
-        const json = of(event, body) ?? ""
-        return json.startsWith('"') ? String(parseJson(json)) : json
-      })
-      return line(texts)
+      return line(columns.map((of) => of(event, body)?.cell ?? ""))
     }
   }
 }

@@ -389,7 +389,7 @@ const sqlOf = (world: World) =>
       if (world.storeDown) return Effect.fail(unreachable("sql"))
       const answer = JSON.stringify({ meta: [], data: [{ ...question }], rows: 1 })
       return question.sql.startsWith("SELECT")
-        ? Effect.as(world.storeGate, Buffer.from(answer))
+        ? Effect.as(world.storeGate, { bytes: Buffer.from(answer), columns: [] })
         : Effect.fail(new SqlRefused({ message: "only SELECT can be asked" }))
     },
     events: ({ fields, filter, order, tenantId }) =>
