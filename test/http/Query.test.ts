@@ -457,6 +457,22 @@ describe("reading back", () => {
     assert.match(String(annotations["reason"]), /StoreUnavailable/)
   })
 
+  it("has a line of NDJSON for each event, whatever a reader takes for its end", async () => {
+    const text = "a\nb\r\nc\u2028d\u2029e\u0085f\u000bg\fh"
+    const json = { events: [item(1, { metadata: { [`k${text}`]: text } }), item(2)] }
+    await api.call("/v1/events/batch?sync=true", { key: WRITE_KEY, json })
+    const kept = api.world.bodies.at(-2)!
+    assert.include(kept, "c\u2028d\u2029e\u0085f")
+    for (const query of ["format=ndjson", "format=ocsf", "format=ndjson&fields=metadata"]) {
+      const answer = await get(`/v1/events?order=asc&after_sequence=${COUNT}&${query}`)
+      const lines = answer.text.split(/\r\n|[\n\u000b\f\r\u001c-\u001e\u0085\u2028\u2029]/)
+      assert.strictEqual(lines.length, 3, query)
+      const [first] = lines.map((line) => (line === "" ? undefined : JSON.parse(line)))
+      assert.include(JSON.stringify(first), JSON.stringify(text))
+      if (query === "format=ndjson") assert.deepStrictEqual(first, JSON.parse(kept))
+    }
+  })
+
   it("streams nothing as an empty NDJSON and a table with only its header", async () => {
     const lines = await get("/v1/events?id=none", { headers: { accept: "application/x-ndjson" } })
     assert.deepStrictEqual([lines.status, lines.text], [200, ""])

@@ -1,10 +1,11 @@
 /**
- * Stored events as the bytes of a table: lines of JSON as they are stored, each chunk of events one
+ * Stored events as the bytes of a table: lines of the JSON that is stored, each chunk of events one
  * chunk of bytes, or of OCSF, or CSV. Knows no request.
  */
 import { Effect, Stream } from "effect"
 import { BYTE_ORDER_MARK } from "../../domain/CsvText.ts"
 import { inSlices } from "../../domain/InSlices.ts"
+import { lineText } from "../../domain/json/LineText.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import { type OcsfSource, ocsfLine } from "../../exports/ocsf/OcsfEvent.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
@@ -47,10 +48,10 @@ const inPieces = (chunks: Chunks, line: (body: string) => string) =>
 const asLine =
   (shown: (body: string) => string) =>
   (body: string): string =>
-    `${shown(body)}\n`
+    lineText(`${shown(body)}\n`)
 
 const lines = (bodies: ReadonlyArray<string>): string =>
-  bodies.length === 0 ? "" : `${bodies.join("\n")}\n`
+  bodies.length === 0 ? "" : lineText(`${bodies.join("\n")}\n`)
 
 const encoded = (text: Stream.Stream<string, StoreUnavailable>) =>
   text.pipe(

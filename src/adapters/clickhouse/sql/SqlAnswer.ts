@@ -5,6 +5,7 @@
  */
 import { BYTE_ORDER_MARK, CSV_LINE_END, csvCell, csvText } from "../../../domain/CsvText.ts"
 import { parseJson } from "../../../domain/json/Json.ts"
+import { lineText } from "../../../domain/json/LineText.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import {
   SQL_BYTES_MAX,
@@ -188,7 +189,9 @@ const formOf = (json: Buffer, members: Members, { bom, format }: SqlForm): Form 
   const { columns } = members
   if (format === "json") return jsonForm(json, members)
   if (format === "ndjson") {
-    return { line: objectLine(columns), before: "", between: "\n", behind: "\n" }
+    const object = objectLine(columns)
+    const line: Line = (cells) => lineText(object(cells))
+    return { line, before: "", between: "\n", behind: "\n" }
   }
   const header = columns.map(({ name }) => csvText(name)).join(",")
   return {
