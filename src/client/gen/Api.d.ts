@@ -2632,6 +2632,12 @@ export interface components {
                 readonly resource_name?: string | readonly string[] | null;
                 /** @description `outcome`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
                 readonly outcome?: ("success" | "failure" | "error") | readonly ("success" | "failure" | "error")[] | null;
+                /** @description `prev_hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly prev_hash?: string | readonly string[] | null;
+                /** @description `hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly hash?: string | readonly string[] | null;
+                /** @description `content_hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly content_hash?: string | readonly string[] | null;
                 /**
                  * Format: int64
                  * @description Inclusive lower bound on `sequence_number`.
@@ -2840,6 +2846,12 @@ export interface components {
                 readonly resource_name?: string | readonly string[] | null;
                 /** @description `outcome`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
                 readonly outcome?: ("success" | "failure" | "error") | readonly ("success" | "failure" | "error")[] | null;
+                /** @description `prev_hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly prev_hash?: string | readonly string[] | null;
+                /** @description `hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly hash?: string | readonly string[] | null;
+                /** @description `content_hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly content_hash?: string | readonly string[] | null;
                 /**
                  * Format: int64
                  * @description Inclusive lower bound on `sequence_number`.

@@ -123,6 +123,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -190,6 +193,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -223,6 +229,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -406,6 +415,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -436,6 +448,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -466,6 +481,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number

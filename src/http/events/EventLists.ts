@@ -7,6 +7,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { linkOf } from "../../domain/chain/ChainLink.ts"
 import { defined } from "../../domain/Defined.ts"
+import { tableFields } from "../../domain/events/EventFields.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { inSlices } from "../../domain/InSlices.ts"
 import {
@@ -31,7 +32,7 @@ import { CurrentPrincipal } from "../server/Authorization.ts"
 import { CSV_CONTENT_TYPE, eventLines, eventTable, ocsfText } from "./EventText.ts"
 import { type ListFormat, type ListRequest, listTable, listTypes } from "./QueryContract.ts"
 import { inReadTurn, inReadTurns } from "./ReadTurns.ts"
-import { selectedJson, tableFields } from "./SelectedFields.ts"
+import { selectedJson } from "./SelectedFields.ts"
 
 /** The filter with the exclusive bounds of paging by sequence, for what has no pages. */
 const boundedFilter = ({ afterSequence, beforeSequence, filter }: ListRequest): EventFilter => {

@@ -4,6 +4,7 @@
  */
 import { Effect, Stream } from "effect"
 import { BYTE_ORDER_MARK } from "../../domain/CsvText.ts"
+import { tableFields } from "../../domain/events/EventFields.ts"
 import { inSlices } from "../../domain/InSlices.ts"
 import { lineText } from "../../domain/json/LineText.ts"
 import type { Sliced } from "../../domain/Slices.ts"
@@ -11,7 +12,7 @@ import { type OcsfSource, ocsfLine } from "../../exports/ocsf/OcsfEvent.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import { CSV_TYPE } from "../messages/MediaTypes.ts"
 import type { ListRequest } from "./QueryContract.ts"
-import { selectedJson, selectedTable, tableFields } from "./SelectedFields.ts"
+import { selectedJson, selectedTable } from "./SelectedFields.ts"
 
 /** The type of the CSV, with what it is written in and that it has a header (RFC 4180). */
 export const CSV_CONTENT_TYPE = `${CSV_TYPE}; charset=utf-8; header=present`

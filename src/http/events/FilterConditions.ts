@@ -5,7 +5,7 @@
  */
 import { Result } from "effect"
 import { readValues, type ValueText } from "../../domain/events/ConditionText.ts"
-import { filterFields } from "../../domain/events/EventFields.ts"
+import { filterFields, type WhereField } from "../../domain/events/EventFields.ts"
 import type { EventFilter, MetadataCondition } from "../../domain/events/EventFilter.ts"
 import { METADATA_PREFIX } from "../../domain/events/MetadataPath.ts"
 import { askedOf, combined } from "../../domain/events/where/Asked.ts"
@@ -13,8 +13,7 @@ import {
   type Condition,
   type Expression,
   type Subject,
-  WHERE_CONDITIONS_MAX,
-  type WhereField
+  WHERE_CONDITIONS_MAX
 } from "../../domain/events/where/Expression.ts"
 import { printWhere } from "../../domain/events/where/Print.ts"
 import { invalid } from "../messages/ApiError.ts"

@@ -5,18 +5,9 @@
 import { Result, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { defined } from "../../domain/Defined.ts"
-import {
-  type CountedBy,
-  eventDimensions,
-  isEventDimension,
-  type ListedField
-} from "../../domain/events/EventFields.ts"
+import { type ListedField, tableFields, whereNames } from "../../domain/events/EventFields.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
-import {
-  METADATA_PATH_SEGMENTS_MAX,
-  METADATA_PREFIX,
-  metadataPathSegments
-} from "../../domain/events/MetadataPath.ts"
+import { METADATA_PATH_SEGMENTS_MAX, METADATA_PREFIX } from "../../domain/events/MetadataPath.ts"
 import { OCSF_VERSION } from "../../exports/ocsf/OcsfEvent.ts"
 import { type EventListQuery, eventSorts, statsIntervals } from "../../ports/EventStore.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
@@ -44,7 +35,8 @@ import {
 } from "../messages/QueryParameters.ts"
 import { Authorization } from "../server/Authorization.ts"
 import { conditionParameters, filterParameters, toFilter } from "./EventParameters.ts"
-import { listedFields, tableFields } from "./SelectedFields.ts"
+import { fieldsParameter, isTooDeep } from "./FieldsParameter.ts"
+import { listedFields } from "./SelectedFields.ts"
 
 /** Groups of the statistics, unless asked otherwise and at most. */
 export const STATS_LIMIT_DEFAULT = 100
@@ -149,39 +141,6 @@ const listRequest = (
   }
 }
 
-const isCountedBy = (name: string): name is CountedBy =>
-  isEventDimension(name) || (name.startsWith(METADATA_PREFIX) && name !== METADATA_PREFIX)
-
-const isTooDeep = (path: string) => metadataPathSegments(path).length > METADATA_PATH_SEGMENTS_MAX
-
-/** Names of fields and paths of metadata, with commas in between. */
-const countedBy = (options: {
-  readonly description: string
-  readonly default: string
-  readonly example: string
-  readonly most: number
-}): Parameter<ReadonlyArray<CountedBy>> => ({
-  description:
-    `${options.description}, with commas in between: ${eventDimensions.join(", ")}, or `
-    + `\`${METADATA_PREFIX}\` and a path; at most ${options.most}.`,
-  schema: { type: "string", minLength: 1, default: options.default },
-  example: options.example,
-  parse: (text) => {
-    const names = text.split(",")
-    const unknown = names.find((name) => !isCountedBy(name))
-    if (unknown !== undefined) {
-      const known = [...eventDimensions, `${METADATA_PREFIX}<path>`].join(", ")
-      return Result.fail(`knows no ${JSON.stringify(unknown)}; there are ${known}`)
-    }
-    if (new Set(names).size < names.length) return Result.fail("names a field twice")
-    if (names.length > options.most) return Result.fail(`names more than ${options.most} fields`)
-    const known = names.filter(isCountedBy)
-    return known.some((name) => !isEventDimension(name) && isTooDeep(pathOf(name)))
-      ? Result.fail(`has a path of more than ${METADATA_PATH_SEGMENTS_MAX} segments`)
-      : Result.succeed(known)
-  }
-})
-
 const pathOf = (name: string): string => name.slice(METADATA_PREFIX.length)
 
 /** Fields that statistics are grouped by at most. */
@@ -206,7 +165,7 @@ const measure: Parameter<string> = {
 
 const statsParameters = {
   ...filterParameters,
-  group_by: countedBy({
+  group_by: fieldsParameter(whereNames, {
     description: "What the events are counted by",
     default: "action",
     example: "action,outcome",
@@ -233,7 +192,7 @@ const FACET_LIMIT_MAX = 100
 const FACETS_DEFAULT = ["action", "actor_type", "resource_type", "outcome"] as const
 const facetParameters = {
   ...filterParameters,
-  fields: countedBy({
+  fields: fieldsParameter(whereNames, {
     description: "What is counted",
     default: FACETS_DEFAULT.join(","),
     example: "action,metadata.region",
@@ -335,8 +294,7 @@ const getFacets = HttpApiEndpoint.get("getEventFacets", "/v1/events/facets", {
     conditions: conditionParameters,
     read: ({ fields = FACETS_DEFAULT, limit, ...values }, conditions, now) => ({
       filter: toFilter(values, conditions, now),
-      fields: fields.filter(isEventDimension),
-      paths: fields.filter((name) => !isEventDimension(name)).map(pathOf),
+      fields,
       limit: limit ?? FACET_LIMIT_DEFAULT
     })
   }),

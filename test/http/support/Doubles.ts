@@ -444,12 +444,11 @@ const storeOf = (world: World) =>
             const groups = [{ keys: ["document.read"], count: total }]
             return { groups: groups.slice(0, limit), other: 0, missing: 0, total }
           }),
-    facets: ({ fields, filter, limit, paths, tenantId }) =>
+    facets: ({ fields, filter, limit, tenantId }) =>
       guarded(world, "facets", () => {
         const total = world.matching(tenantId, filter, "asc").length
         const groups = [{ key: "document.read", count: total }].slice(0, limit)
-        const names = [...fields, ...paths.map((path) => `metadata.${path}`)]
-        return { facets: names.map((field) => ({ field, groups, values: 1, missing: 0 })), total }
+        return { facets: fields.map((field) => ({ field, groups, values: 1, missing: 0 })), total }
       }),
     rows: (tenantId, from, to) =>
       Stream.fromIterable(world.matching(tenantId, { metadata: [] }, "asc")).pipe(
