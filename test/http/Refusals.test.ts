@@ -500,7 +500,7 @@ const refusals: ReadonlyArray<Refusal> = [
   },
   {
     why: "statistics by nothing known",
-    path: "/v1/events/stats?group_by=hash",
+    path: "/v1/events/stats?group_by=tenant_id",
     call: read,
     code: "invalid_request",
     field: "group_by"

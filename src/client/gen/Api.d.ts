@@ -2636,6 +2636,12 @@ export interface components {
                 readonly resource_name?: string | readonly string[] | null;
                 /** @description `outcome`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
                 readonly outcome?: ("success" | "failure" | "error") | readonly ("success" | "failure" | "error")[] | null;
+                /** @description `prev_hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly prev_hash?: string | readonly string[] | null;
+                /** @description `hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly hash?: string | readonly string[] | null;
+                /** @description `content_hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly content_hash?: string | readonly string[] | null;
                 /**
                  * Format: int64
                  * @description Inclusive lower bound on `sequence_number`.
@@ -2689,6 +2695,11 @@ export interface components {
             readonly kind: "pdf" | "pack" | "csv" | "ndjson" | "ocsf";
             /** @description Of a pack: whether the PDF is in it. */
             readonly pdf?: boolean;
+            /**
+             * @description Of CSV: it begins with a byte order mark.
+             * @enum {boolean}
+             */
+            readonly bom?: true;
             readonly label?: string;
             /**
              * @description `queued` and `running` are under way; `done` has a file, until it is `expired`.
@@ -2839,6 +2850,12 @@ export interface components {
                 readonly resource_name?: string | readonly string[] | null;
                 /** @description `outcome`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
                 readonly outcome?: ("success" | "failure" | "error") | readonly ("success" | "failure" | "error")[] | null;
+                /** @description `prev_hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly prev_hash?: string | readonly string[] | null;
+                /** @description `hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly hash?: string | readonly string[] | null;
+                /** @description `content_hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly content_hash?: string | readonly string[] | null;
                 /**
                  * Format: int64
                  * @description Inclusive lower bound on `sequence_number`.
@@ -2858,6 +2875,8 @@ export interface components {
             }) | null;
             /** @description Of a pack: whether the PDF is in it, true unless given; `false` where there is no Chromium. */
             readonly pdf?: boolean | null;
+            /** @description Of CSV: whether it begins with a byte order mark, by which Excel reads it as UTF-8. */
+            readonly bom?: boolean | null;
             /** @description 1 to 256 characters. */
             readonly label?: string | null;
         };
@@ -3334,7 +3353,7 @@ export interface components {
             };
         };
         /**
-         * @description ClickHouse's format JSON.
+         * @description The members of ClickHouse's format JSON.
          * @example {
          *       "meta": [
          *         {
@@ -3362,7 +3381,7 @@ export interface components {
                 /** @description Type of ClickHouse. */
                 readonly type: string;
             }[];
-            /** @description The rows. Times are ISO 8601 in UTC; NaN and infinities are texts. */
+            /** @description The rows. Times are ISO 8601 in UTC; NaN and infinities are texts, and so are integers beyond 2^53 in columns of 64 bits and more. */
             readonly data: readonly {
                 readonly [key: string]: unknown;
             }[];
@@ -3389,6 +3408,8 @@ export interface components {
              * @enum {string|null}
              */
             readonly format?: "json" | "ndjson" | "csv" | "parquet" | null;
+            /** @description Of CSV: whether it begins with a byte order mark, by which Excel reads it as UTF-8. */
+            readonly bom?: boolean | null;
         };
         /**
          * @description An audit event as it is stored.

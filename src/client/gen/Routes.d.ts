@@ -128,6 +128,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -138,6 +141,7 @@ export interface Routes {
       readonly sort?: "sequence_number" | "timestamp"
       readonly fields?: string
       readonly format?: "json" | "ndjson" | "csv" | "parquet" | "ocsf"
+      readonly bom?: boolean
       readonly page?: number
       readonly page_size?: number
       readonly after_sequence?: number
@@ -196,6 +200,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -229,6 +236,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -412,6 +422,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -442,6 +455,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -472,6 +488,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
