@@ -11,7 +11,14 @@ import { canonicalize, canonicalizeWith, flat, quote } from "../../../domain/jso
 import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { formatMicros, YEAR_MAX } from "../../../domain/Timestamp.ts"
-import { hintsOf, namedHints } from "../../../domain/traces/GraphHints.ts"
+import {
+  callsInEvents,
+  hintsOf,
+  namedCalls,
+  namedHints,
+  namedIds
+} from "../../../domain/traces/GraphHints.ts"
+import { namedSummary, summaryOf } from "../../../domain/traces/SpanSummary.ts"
 import type { PreparedDetails } from "../../../domain/traces/TraceFact.ts"
 import type { OtlpEvent, RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
 import { hashedDetails } from "../HashedDetails.ts"
@@ -35,6 +42,7 @@ import {
   type MappedEvent,
   outcomeOf,
   type SpanOutcome,
+  saidOfSpan,
   spanNameOf,
   spanTypeOf,
   statusOf
@@ -462,10 +470,15 @@ interface Read {
   readonly statusMessage: string
 }
 
+/** In the metadata of a span whose attributes are stored apart as a whole. */
+const ATTRIBUTES_APART = '"attributes":{"$ref":'
+
 /** RFC 8785 text of the metadata of a span. */
 const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): string => {
   const { attributes, events, links, members, name, parent, statusMessage } = read
   const { apart, leftOut, limits } = context
+  const calls = callsInEvents(events.read, attributes)
+  const said = saidOfSpan(attributes, read.sent)
   const metadata = {
     mapping: MAPPING_VERSION,
     trace_id: context.traceId,
@@ -478,18 +491,25 @@ const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): s
     ...member("links", links.metadata.length === 0 ? undefined : links.metadata),
     ...text("trace_state", span.traceState, leftOut),
     ...count("dropped_events_count", events.dropped),
-    ...count("dropped_links_count", links.dropped)
+    ...count("dropped_links_count", links.dropped),
+    ...namedCalls(calls),
+    ...namedSummary(said, summaryOf({ metadata: { attributes } }))
   }
   const write = (object: JsonObject) => canonicalizeWith(object, origin.shared.texts)
   const tried = apart.copy()
   const whole = withoutLargeTexts(metadata, limits.metadataBytesMax, tried, write)
   if (whole !== undefined && tried.references === apart.references) return whole
-  const hints = namedHints(hintsOf({ metadata: { attributes } }))
-  if (whole !== undefined && orNothing(hints) === undefined) {
+  const hints = hintsOf({ metadata: { attributes } })
+  const isApart = whole?.includes(ATTRIBUTES_APART) !== false
+  const more = {
+    ...namedHints(hints, calls),
+    ...(isApart ? { ...namedIds(hints), ...namedSummary(said) } : {})
+  }
+  if (whole !== undefined && orNothing(more) === undefined) {
     apart.takeOver(tried)
     return whole
   }
-  const named = { ...metadata, ...hints }
+  const named = { ...metadata, ...more }
   return canonicalWithin(named, limits.metadataBytesMax, "metadata", context, write)
 }
 
