@@ -29,12 +29,12 @@ export interface components {
                 readonly [key: string]: unknown;
             }[];
         };
-        /** @description `partialSuccess` unless the export was empty; nothing is to be sent again. */
+        /** @description `partialSuccess` only if something was refused or cut; it must not be sent again. */
         readonly ExportMetricsServiceResponse: {
             readonly partialSuccess?: {
-                /** @description All of them, in decimal digits. */
-                readonly rejectedDataPoints: string;
-                /** @description Where spans are to be sent. */
+                /** @description How many, in decimal digits; absent if all are stored. */
+                readonly rejectedDataPoints?: string;
+                /** @description What was refused or had values that were cut, and where it is to be sent. */
                 readonly errorMessage: string;
             };
         };
@@ -69,12 +69,12 @@ export interface components {
                 readonly [key: string]: unknown;
             }[] | null;
         };
-        /** @description `partialSuccess` unless the export was empty; nothing is to be sent again. */
+        /** @description `partialSuccess` only if something was refused or cut; it must not be sent again. */
         readonly ExportLogsServiceResponse: {
             readonly partialSuccess?: {
-                /** @description All of them, in decimal digits. */
-                readonly rejectedLogRecords: string;
-                /** @description Where spans are to be sent. */
+                /** @description How many, in decimal digits; absent if all are stored. */
+                readonly rejectedLogRecords?: string;
+                /** @description What was refused or had values that were cut, and where it is to be sent. */
                 readonly errorMessage: string;
             };
         };
@@ -88,8 +88,11 @@ export interface components {
          *               "logRecords": [
          *                 {
          *                   "timeUnixNano": "1795860001000000000",
+         *                   "eventName": "gen_ai.user.message",
+         *                   "traceId": "5b8efff798038103d269b633813fc60c",
+         *                   "spanId": "eee19b7ec3c1b174",
          *                   "body": {
-         *                     "stringValue": "ticket answered"
+         *                     "stringValue": "Where is my parcel?"
          *                   }
          *                 }
          *               ]
@@ -3207,7 +3210,7 @@ export interface components {
                     /** @description Place of the operation in the request. */
                     readonly index: number;
                     /** @enum {string} */
-                    readonly op: "execution.start" | "execution.end" | "execution.erase" | "span.start" | "span.end" | "span.event" | "otlp.span";
+                    readonly op: "execution.start" | "execution.end" | "execution.erase" | "span.start" | "span.end" | "span.event" | "otlp.span" | "otlp.events";
                     /**
                      * @description existing: it was there already and is unchanged.
                      * @enum {string}
@@ -3853,7 +3856,7 @@ export interface components {
                 /** @description Place of the operation in the request. */
                 readonly index: number;
                 /** @enum {string} */
-                readonly op: "execution.start" | "execution.end" | "execution.erase" | "span.start" | "span.end" | "span.event" | "otlp.span";
+                readonly op: "execution.start" | "execution.end" | "execution.erase" | "span.start" | "span.end" | "span.event" | "otlp.span" | "otlp.events";
                 /**
                  * @description existing: it was there already and is unchanged.
                  * @enum {string}

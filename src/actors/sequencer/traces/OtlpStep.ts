@@ -3,7 +3,12 @@
  * before their parent, after the end, and still add up to one execution. What is new of a span
  * is recorded; only a cycle is refused.
  */
-import { type RecordOtlpSpan, traceEventKeyOf } from "../../../domain/traces/TraceOperation.ts"
+import {
+  type OtlpEvent,
+  type RecordOtlpEvents,
+  type RecordOtlpSpan,
+  traceEventKeyOf
+} from "../../../domain/traces/TraceOperation.ts"
 import type { CommandDraft } from "./TraceDraft.ts"
 import { closesCycle, type ExecutionEntry } from "./TraceEntry.ts"
 import {
@@ -39,7 +44,7 @@ const parentOf = (
 const recordExecution = (
   command: CommandDraft,
   entry: ExecutionEntry,
-  operation: RecordOtlpSpan,
+  operation: RecordOtlpEvents | RecordOtlpSpan,
   isRoot: boolean
 ): void => {
   const { agentId, executionDetails, spanId, startedAt, syntheticRootId } = operation
@@ -56,6 +61,40 @@ const recordExecution = (
     },
     executionDetails
   )
+}
+
+/** Record what is new of the events of a span; true if something is. */
+const addEvents = (
+  command: CommandDraft,
+  entry: ExecutionEntry,
+  spanId: string,
+  events: ReadonlyArray<OtlpEvent>
+): boolean => {
+  let hasNews = false
+  for (const event of events) {
+    const key = traceEventKeyOf(command.tenantId, event.eventId)
+    if (command.findEvent(key) !== undefined) continue
+    const number = command.recordEvent(entry, spanId, event)
+    // A derived id says all there is to compare: two events with one id are the same event.
+    command.rememberEvent({ key, mark: key, number })
+    hasNews = true
+  }
+  return hasNews
+}
+
+/** Log records come apart from their spans: before them, after them, and after the end. */
+export const addOtlpEvents = (
+  command: CommandDraft,
+  operation: RecordOtlpEvents
+): TraceDecision => {
+  const { events, executionId, payloads, spanId } = operation
+  const known = command.execution(executionId)
+  const entry = known ?? command.create(executionId)
+  if (known === undefined) recordExecution(command, entry, operation, false)
+  const hasNews = addEvents(command, entry, spanId, events)
+  if (hasNews) command.recordPayloads(entry, spanId, payloads)
+  const outcome = hasNews ? "created" : "existing"
+  return { outcome, execution_id: executionId, span_id: spanId }
 }
 
 export class OtlpSpans {
@@ -86,14 +125,7 @@ export class OtlpSpans {
     for (const recording of this.#accepted()) {
       const { events, executionId, spanId } = recording.operation
       const entry = this.#command.execution(executionId)!
-      for (const event of events) {
-        const key = traceEventKeyOf(this.#command.tenantId, event.eventId)
-        if (this.#command.findEvent(key) !== undefined) continue
-        const number = this.#command.recordEvent(entry, spanId, event)
-        // A derived id says all there is to compare: two events with one id are the same event.
-        this.#command.rememberEvent({ key, mark: key, number })
-        recording.hasNews = true
-      }
+      if (addEvents(this.#command, entry, spanId, events)) recording.hasNews = true
     }
   }
 
