@@ -462,7 +462,7 @@ describe("POST /v1/logs", () => {
     assert.strictEqual(rejectedLogRecords, "3")
     assert.match(errorMessage, /log record number 3 of the request: span_id: must be 8 bytes/)
     assert.match(errorMessage, /log record number 4 of the request: no room/)
-    assert.match(errorMessage, /1 log records were not stored: .*\/v1\/traces/)
+    assert.match(errorMessage, /log records that were not stored: 1; .*\/v1\/traces/)
     assert.deepStrictEqual(
       world.recorded.map(({ index, op }) => [op as string, index]),
       [

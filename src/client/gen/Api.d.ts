@@ -596,7 +596,7 @@ export interface components {
             readonly erased_at?: string;
             readonly summary?: components["schemas"]["SpanSummary"];
         };
-        /** @description Taken out of `metadata` when it is shown, by the names that OpenTelemetry, OpenInference, OpenLLMetry and the Vercel AI SDK have for these; no part of what is hashed. */
+        /** @description Taken out of `metadata` when it is shown, by the names that OpenTelemetry, OpenInference, OpenLLMetry and the Vercel AI SDK have for these, and by `alk.model`, `alk.input_tokens` and so on; no part of what is hashed. */
         readonly SpanSummary: {
             /** @description The model that answered, else the one asked for. */
             readonly model?: string;

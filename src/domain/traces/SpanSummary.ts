@@ -37,7 +37,8 @@ export const SpanSummary = Schema.Struct({
   identifier: "SpanSummary",
   description:
     "Taken out of `metadata` when it is shown, by the names that OpenTelemetry, OpenInference, "
-    + "OpenLLMetry and the Vercel AI SDK have for these; no part of what is hashed."
+    + "OpenLLMetry and the Vercel AI SDK have for these, and by `alk.model`, `alk.input_tokens` and so "
+    + "on; no part of what is hashed."
 })
 export type SpanSummary = typeof SpanSummary.Type
 

@@ -111,7 +111,7 @@ const onlyTraces = (what: string): string =>
   + "switch this exporter off or send it to another backend"
 
 const onlyModelEvents = (others: number): string =>
-  `${others} log records were not stored: this service keeps traces, and of logs the events of `
+  `log records that were not stored: ${others}; this service keeps traces, and of logs the events of `
   + "models, whose names begin with gen_ai. and which name their span; export spans to /v1/traces, "
   + "and other logs to another backend"
 

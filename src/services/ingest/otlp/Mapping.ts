@@ -12,7 +12,6 @@ import {
   type Conditions,
   conventions,
   type FieldName,
-  type FieldPath,
   OPERATION,
   SPAN_NAME
 } from "../../../domain/traces/MappingTable.ts"
@@ -38,12 +37,15 @@ const VALUE_LENGTH_MAX = 1_024
 
 const QUOTED = /^"([^"\\]*)"$/
 
+const unquoted = (text: string): string =>
+  text.startsWith('"') ? text.replace(QUOTED, "$1") : text
+
 /** A text in lower case, without the quotes that it has as JSON. */
 const valueAt = (attributes: JsonObject, name: string): string | undefined => {
   const text = textAt(attributes, name)
   return text === undefined || text.length > VALUE_LENGTH_MAX
     ? undefined
-    : text.replace(QUOTED, "$1").toLowerCase()
+    : unquoted(text).toLowerCase()
 }
 
 const isLike = (value: string, pattern: string): boolean => {
@@ -54,25 +56,46 @@ const isLike = (value: string, pattern: string): boolean => {
 const isPresent = (attributes: JsonObject, name: string): boolean =>
   Object.hasOwn(attributes, name) && attributes[name] !== null
 
-const holds = (
-  attribute: string,
-  wanted: Conditions[string],
-  attributes: JsonObject,
-  name: string
-): boolean => {
-  if (wanted === ANY) return isPresent(attributes, attribute)
-  const value = attribute === SPAN_NAME ? name.toLowerCase() : valueAt(attributes, attribute)
-  if (value === undefined) return false
-  return typeof wanted === "string"
-    ? isLike(value, wanted)
-    : wanted.some((pattern) => isLike(value, pattern))
+/** True if something holds of a span, whose name is given in lower case. */
+type Check = (attributes: JsonObject, name: string) => boolean
+
+const checkOf = (attribute: string, wanted: Conditions[string]): Check => {
+  if (wanted === ANY) return (attributes) => isPresent(attributes, attribute)
+  const patterns = typeof wanted === "string" ? [wanted] : wanted
+  const isWanted = (value: string) => patterns.some((pattern) => isLike(value, pattern))
+  if (attribute === SPAN_NAME) return (_, name) => isWanted(name)
+  return (attributes) => {
+    const value = valueAt(attributes, attribute)
+    return value !== undefined && isWanted(value)
+  }
 }
 
-/** True if all conditions hold of the span. */
-const holdAll = (conditions: Conditions, attributes: JsonObject, name: string): boolean =>
-  Object.entries(conditions).every(([attribute, wanted]) =>
-    holds(attribute, wanted, attributes, name)
-  )
+const checkAll = (conditions: Conditions): Check => {
+  const checks = Object.entries(conditions).map(([attribute, wanted]) => checkOf(attribute, wanted))
+  return (attributes, name) => checks.every((check) => check(attributes, name))
+}
+
+/** What the rows say of a type, in their order. */
+const typeSteps: ReadonlyArray<(attributes: JsonObject, name: string) => string | undefined> =
+  conventions.flatMap(({ rows = [], types = {} }) => [
+    ...rows.map(([when, type]) => {
+      const check = checkAll(when)
+      return (attributes: JsonObject, name: string) => (check(attributes, name) ? type : undefined)
+    }),
+    ...Object.entries(types).map(([attribute, byValue]) => {
+      const typeOf = new Map(Object.entries(byValue))
+      return (attributes: JsonObject) => {
+        const value = valueAt(attributes, attribute)
+        return value === undefined ? undefined : typeOf.get(value)
+      }
+    })
+  ])
+
+const presences = conventions.flatMap(({ present = {} }) => Object.entries(present))
+
+const nameSteps = conventions.flatMap(({ names = [] }) =>
+  names.map(([when, attribute]) => ({ check: checkAll(when), attribute }))
+)
 
 const isSpanType = (name: string): boolean =>
   name.length <= SPAN_TYPE_LENGTH_MAX && SPAN_TYPE_FORM.test(name)
@@ -85,28 +108,21 @@ export const spanTypeOf = (attributes: JsonObject, name = ""): string => {
   const chosen = textAt(attributes, TYPE_ATTRIBUTE)
   if (chosen !== undefined && isSpanType(chosen)) return chosen
   if (HANDOFF_NAME.test(name)) return "HANDOFF"
-  for (const { rows = [], types = {} } of conventions) {
-    const row = rows.find(([when]) => holdAll(when, attributes, name))
-    if (row !== undefined) return row[1]
-    for (const [attribute, byValue] of Object.entries(types)) {
-      const value = valueAt(attributes, attribute)
-      if (value !== undefined && Object.hasOwn(byValue, value)) return byValue[value]!
-    }
+  const lower = name.toLowerCase()
+  for (const step of typeSteps) {
+    const type = step(attributes, lower)
+    if (type !== undefined) return type
   }
   // An operation that no row is about may be anything: a picture, a voice, a list of threads.
   if (textAt(attributes, OPERATION) !== undefined) return DEFAULT_TYPE
-  for (const { present = {} } of conventions) {
-    const found = Object.keys(present).find((attribute) => isPresent(attributes, attribute))
-    if (found !== undefined) return present[found]!
-  }
-  return DEFAULT_TYPE
+  return presences.find(([attribute]) => isPresent(attributes, attribute))?.[1] ?? DEFAULT_TYPE
 }
 
 /** The name of a span for people: that of the tool or function where its own says the kind only. */
 export const spanNameOf = (name: string, attributes: JsonObject): string => {
-  for (const { names = [] } of conventions) {
-    const row = names.find(([when]) => holdAll(when, attributes, name))
-    const found = row && textAt(attributes, row[1])
+  const lower = name.toLowerCase()
+  for (const { attribute, check } of nameSteps) {
+    const found = check(attributes, lower) ? textAt(attributes, attribute) : undefined
     if (found !== undefined && isText(found, TRACE_NAME_LENGTH_MAX)) return found
   }
   return name
@@ -134,24 +150,40 @@ const memberOf = (value: unknown, members: ReadonlyArray<string>): unknown => {
   return found
 }
 
-const memberAt = (attributes: JsonObject, path: FieldPath): unknown => {
-  const [attribute, ...members] = typeof path === "string" ? [path] : path
-  if (!Object.hasOwn(attributes, attribute)) return undefined
-  return memberOf(attributes[attribute], members)
+/** A place in attributes, and of which spans it says something. */
+interface Place {
+  readonly attribute: string
+  readonly members: ReadonlyArray<string>
+  readonly check: Check | undefined
 }
 
-/** Every value that the table has for a field of this span, the first to be believed first. */
-const valuesOf = (field: FieldName, attributes: JsonObject, name: string): ReadonlyArray<unknown> =>
+const placesOf = (field: FieldName): ReadonlyArray<Place> =>
   conventions.flatMap(({ fields, when }) => {
-    const paths = fields?.[field]
-    if (paths === undefined || (when !== undefined && !holdAll(when, attributes, name))) return []
-    return paths.map((path) => memberAt(attributes, path)).filter((value) => value !== undefined)
+    const check = when && checkAll(when)
+    return (fields?.[field] ?? []).map((path) => {
+      const [attribute, ...members] = typeof path === "string" ? [path] : path
+      return { attribute, members, check }
+    })
   })
+
+/** Finds a field of a span: the first value of the right kind that the table has for it. */
+const finderOf = <A>(field: FieldName, read: (value: unknown) => A | undefined) => {
+  const places = placesOf(field)
+  return (attributes: JsonObject, name: string): A | undefined => {
+    for (const { attribute, check, members } of places) {
+      if (!Object.hasOwn(attributes, attribute)) continue
+      if (check !== undefined && !check(attributes, name)) continue
+      const found = read(memberOf(attributes[attribute], members))
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+}
 
 const textOf = (value: unknown): string | undefined => {
   if (typeof value === "number") return String(value)
   if (typeof value !== "string") return undefined
-  const text = value.replace(QUOTED, "$1")
+  const text = unquoted(value)
   return text === "" || !isText(text, TRACE_NAME_LENGTH_MAX) ? undefined : text
 }
 
@@ -178,41 +210,47 @@ const textsOf = (value: unknown): ReadonlyArray<string> | undefined => {
     : texts.filter((text) => text !== undefined)
 }
 
+const finders = {
+  model: finderOf("model", textOf),
+  input_tokens: finderOf("inputTokens", countOf),
+  output_tokens: finderOf("outputTokens", countOf),
+  finish_reasons: finderOf("finishReasons", textsOf),
+  session_id: finderOf("sessionId", textOf),
+  user_id: finderOf("userId", textOf),
+  cost: finderOf("cost", amountOf)
+}
+
 /** What the table says of a span. */
 export const saidOfSpan = (attributes: JsonObject, name = ""): SpanSummary => {
-  const first = <A>(field: FieldName, read: (value: unknown) => A | undefined): A | undefined => {
-    for (const value of valuesOf(field, attributes, name)) {
-      const found = read(value)
-      if (found !== undefined) return found
-    }
-    return undefined
-  }
+  const lower = name.toLowerCase()
   return defined({
-    model: first("model", textOf),
-    input_tokens: first("inputTokens", countOf),
-    output_tokens: first("outputTokens", countOf),
-    finish_reasons: first("finishReasons", textsOf),
-    session_id: first("sessionId", textOf),
-    user_id: first("userId", textOf),
-    cost: first("cost", amountOf)
+    model: finders.model(attributes, lower),
+    input_tokens: finders.input_tokens(attributes, lower),
+    output_tokens: finders.output_tokens(attributes, lower),
+    finish_reasons: finders.finish_reasons(attributes, lower),
+    session_id: finders.session_id(attributes, lower),
+    user_id: finders.user_id(attributes, lower),
+    cost: finders.cost(attributes, lower)
   })
 }
 
 /** What OpenTelemetry calls a service without a name. */
 export const UNKNOWN_SERVICE = "unknown_service"
 
+const clientIdOf = (id: unknown): string | undefined =>
+  typeof id === "string" && isClientId(id) ? id : undefined
+
+const agentId = finderOf("agentId", clientIdOf)
+const agentName = finderOf("agentName", (name) =>
+  typeof name === "string" && name !== "" && isText(name, TRACE_NAME_LENGTH_MAX) ? name : undefined
+)
+
 /** The id of the agent at work: the span's own word for it, else the service's name. */
 export const agentIdOf = (attributes: JsonObject, resource: JsonObject): string =>
-  [...valuesOf("agentId", attributes, ""), resource["service.name"]].find(
-    (id): id is string => typeof id === "string" && isClientId(id)
-  ) ?? UNKNOWN_SERVICE
+  agentId(attributes, "") ?? clientIdOf(resource["service.name"]) ?? UNKNOWN_SERVICE
 
 /** Its name for people, if the attributes have one. */
-export const agentNameOf = (attributes: JsonObject): string | undefined =>
-  valuesOf("agentName", attributes, "").find(
-    (name): name is string =>
-      typeof name === "string" && name !== "" && isText(name, TRACE_NAME_LENGTH_MAX)
-  )
+export const agentNameOf = (attributes: JsonObject): string | undefined => agentName(attributes, "")
 
 /** An event of a span, as far as the mapping looks at it. */
 export interface MappedEvent {

@@ -500,7 +500,7 @@ const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): s
     ...count("dropped_events_count", events.dropped),
     ...count("dropped_links_count", links.dropped),
     ...namedCalls(calls),
-    ...namedSummary(said, summaryOf({ metadata: { attributes } }))
+    ...(orNothing(said) && namedSummary(said, summaryOf({ metadata: { attributes } })))
   }
   const write = (object: JsonObject) => canonicalizeWith(object, origin.shared.texts)
   const tried = apart.copy()
