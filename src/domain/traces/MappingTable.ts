@@ -471,6 +471,62 @@ const frameworks: ReadonlyArray<Convention> = [
     }
   },
   {
+    of: "LiteLLM",
+    types: {
+      "llm.request.type": {
+        ...of("LLM_CALL", "acompletion", "text_completion", "atext_completion"),
+        ...of("LLM_CALL", "responses", "aresponses"),
+        ...of("EMBEDDING", "aembedding"),
+        ...of("RERANK", "arerank"),
+        ...of("CUSTOM", "image_generation", "aimage_generation", "speech", "aspeech"),
+        ...of("CUSTOM", "transcription", "atranscription", "moderation", "amoderation")
+      }
+    }
+  },
+  {
+    of: "Laminar",
+    types: {
+      "lmnr.span.type": {
+        llm: "LLM_CALL",
+        tool: "TOOL_CALL",
+        evaluator: "EVALUATION",
+        // An answer of a call before.
+        cached: "CUSTOM"
+      }
+    },
+    fields: {
+      sessionId: ["lmnr.association.properties.session_id"],
+      userId: ["lmnr.association.properties.user_id"]
+    }
+  },
+  {
+    of: "AgentOps",
+    types: {
+      "agentops.span.kind": {
+        llm: "LLM_CALL",
+        tool: "TOOL_CALL",
+        agent: "AGENT",
+        workflow: "WORKFLOW",
+        session: "WORKFLOW",
+        task: "WORKFLOW"
+      }
+    }
+  },
+  {
+    of: "TruLens",
+    types: {
+      "ai.observability.span_type": {
+        generation: "LLM_CALL",
+        retrieval: "RETRIEVAL",
+        tool: "TOOL_CALL",
+        agent: "AGENT",
+        record_root: "WORKFLOW",
+        eval_root: "EVALUATION",
+        eval: "EVALUATION"
+      }
+    }
+  },
+  {
     of: "promptflow",
     rows: [
       [{ framework: "promptflow", span_type: "llm" }, "LLM_CALL"],
