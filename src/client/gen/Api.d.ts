@@ -29,12 +29,12 @@ export interface components {
                 readonly [key: string]: unknown;
             }[];
         };
-        /** @description `partialSuccess` unless the export was empty; nothing is to be sent again. */
+        /** @description `partialSuccess` only if something was refused or cut; it must not be sent again. */
         readonly ExportMetricsServiceResponse: {
             readonly partialSuccess?: {
-                /** @description All of them, in decimal digits. */
-                readonly rejectedDataPoints: string;
-                /** @description Where spans are to be sent. */
+                /** @description How many, in decimal digits; absent if all are stored. */
+                readonly rejectedDataPoints?: string;
+                /** @description What was refused or had values that were cut, and where it is to be sent. */
                 readonly errorMessage: string;
             };
         };
@@ -69,12 +69,12 @@ export interface components {
                 readonly [key: string]: unknown;
             }[] | null;
         };
-        /** @description `partialSuccess` unless the export was empty; nothing is to be sent again. */
+        /** @description `partialSuccess` only if something was refused or cut; it must not be sent again. */
         readonly ExportLogsServiceResponse: {
             readonly partialSuccess?: {
-                /** @description All of them, in decimal digits. */
-                readonly rejectedLogRecords: string;
-                /** @description Where spans are to be sent. */
+                /** @description How many, in decimal digits; absent if all are stored. */
+                readonly rejectedLogRecords?: string;
+                /** @description What was refused or had values that were cut, and where it is to be sent. */
                 readonly errorMessage: string;
             };
         };
@@ -88,8 +88,11 @@ export interface components {
          *               "logRecords": [
          *                 {
          *                   "timeUnixNano": "1795860001000000000",
+         *                   "eventName": "gen_ai.user.message",
+         *                   "traceId": "5b8efff798038103d269b633813fc60c",
+         *                   "spanId": "eee19b7ec3c1b174",
          *                   "body": {
-         *                     "stringValue": "ticket answered"
+         *                     "stringValue": "Where is my parcel?"
          *                   }
          *                 }
          *               ]
@@ -597,7 +600,7 @@ export interface components {
             readonly erased_at?: string;
             readonly summary?: components["schemas"]["SpanSummary"];
         };
-        /** @description Taken out of `metadata` when it is shown, by the names that OpenTelemetry, OpenInference, OpenLLMetry and the Vercel AI SDK have for these; no part of what is hashed. */
+        /** @description Taken out of `metadata` when it is shown, by the names that OpenTelemetry, OpenInference, OpenLLMetry and the Vercel AI SDK have for these, and by `alk.model`, `alk.input_tokens` and so on; no part of what is hashed. */
         readonly SpanSummary: {
             /** @description The model that answered, else the one asked for. */
             readonly model?: string;
@@ -3230,7 +3233,7 @@ export interface components {
                     /** @description Place of the operation in the request. */
                     readonly index: number;
                     /** @enum {string} */
-                    readonly op: "execution.start" | "execution.end" | "execution.erase" | "span.start" | "span.end" | "span.event" | "otlp.span";
+                    readonly op: "execution.start" | "execution.end" | "execution.erase" | "span.start" | "span.end" | "span.event" | "otlp.span" | "otlp.events";
                     /**
                      * @description existing: it was there already and is unchanged.
                      * @enum {string}
@@ -3880,7 +3883,7 @@ export interface components {
                 /** @description Place of the operation in the request. */
                 readonly index: number;
                 /** @enum {string} */
-                readonly op: "execution.start" | "execution.end" | "execution.erase" | "span.start" | "span.end" | "span.event" | "otlp.span";
+                readonly op: "execution.start" | "execution.end" | "execution.erase" | "span.start" | "span.end" | "span.event" | "otlp.span" | "otlp.events";
                 /**
                  * @description existing: it was there already and is unchanged.
                  * @enum {string}

@@ -1029,7 +1029,7 @@ export interface Routes {
     body: ExportTraceServiceRequest
     answer: ExportTraceServiceResponse
   }
-  /** Refuse OpenTelemetry logs (OTLP/HTTP). */
+  /** Export OpenTelemetry logs of models (OTLP/HTTP). */
   "POST /v1/logs": {
     path: Nothing
     query: Nothing

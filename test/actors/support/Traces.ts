@@ -32,6 +32,8 @@ import {
   type EndExecution,
   type EndSpan,
   type EraseExecution,
+  type OtlpEvent,
+  type RecordOtlpEvents,
   type RecordOtlpSpan,
   type StartExecution,
   type StartSpan,
@@ -167,6 +169,23 @@ export const otlpSpan = (
   details: details({ name: spanId }),
   agentId: `agent of ${spanId}`,
   events: [],
+  ...more
+})
+
+export const otlpEvents = (
+  trace: string,
+  spanId: string,
+  events: ReadonlyArray<OtlpEvent>,
+  more: Partial<RecordOtlpEvents> = {}
+): RecordOtlpEvents => ({
+  op: "otlp.events",
+  index: 0,
+  executionId: trace,
+  syntheticRootId: `synthetic-${trace}`,
+  spanId,
+  startedAt: at(0),
+  agentId: `agent of ${spanId}`,
+  events,
   ...more
 })
 

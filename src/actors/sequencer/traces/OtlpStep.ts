@@ -3,7 +3,12 @@
  * before their parent, after the end, and still add up to one execution. What is new of a span
  * is recorded; only a cycle is refused.
  */
-import { type RecordOtlpSpan, traceEventKeyOf } from "../../../domain/traces/TraceOperation.ts"
+import {
+  type OtlpEvent,
+  type RecordOtlpEvents,
+  type RecordOtlpSpan,
+  traceEventKeyOf
+} from "../../../domain/traces/TraceOperation.ts"
 import { type Introducer, introducesBefore } from "./LocalRoots.ts"
 import { CommandDraft, type TraceDraft } from "./TraceDraft.ts"
 import { closesCycle, type ExecutionEntry, type ImpliedEnd } from "./TraceEntry.ts"
@@ -59,10 +64,10 @@ export const endDue = (draft: TraceDraft, tenantId: string, executionId: string)
 const recordExecution = (
   command: CommandDraft,
   entry: ExecutionEntry,
-  operation: RecordOtlpSpan
+  operation: RecordOtlpEvents | RecordOtlpSpan
 ): void => {
   const { agentId, executionDetails, spanId, startedAt, syntheticRootId } = operation
-  const isRoot = operation.parentSpanId === undefined
+  const isRoot = operation.op === "otlp.span" && operation.parentSpanId === undefined
   command.record(
     entry,
     {
@@ -76,6 +81,40 @@ const recordExecution = (
     },
     executionDetails
   )
+}
+
+/** Record what is new of the events of a span; true if something is. */
+const addEvents = (
+  command: CommandDraft,
+  entry: ExecutionEntry,
+  spanId: string,
+  events: ReadonlyArray<OtlpEvent>
+): boolean => {
+  let hasNews = false
+  for (const event of events) {
+    const key = traceEventKeyOf(command.tenantId, event.eventId)
+    if (command.findEvent(key) !== undefined) continue
+    const number = command.recordEvent(entry, spanId, event)
+    // A derived id says all there is to compare: two events with one id are the same event.
+    command.rememberEvent({ key, mark: key, number })
+    hasNews = true
+  }
+  return hasNews
+}
+
+/** Log records come apart from their spans: before them, after them, and after the end. */
+export const addOtlpEvents = (
+  command: CommandDraft,
+  operation: RecordOtlpEvents
+): TraceDecision => {
+  const { events, executionId, payloads, spanId } = operation
+  const known = command.execution(executionId)
+  const entry = known ?? command.create(executionId)
+  if (known === undefined) recordExecution(command, entry, operation)
+  const hasNews = addEvents(command, entry, spanId, events)
+  if (hasNews) command.recordPayloads(entry, spanId, payloads)
+  const outcome = hasNews ? "created" : "existing"
+  return { outcome, execution_id: executionId, span_id: spanId }
 }
 
 export class OtlpSpans {
@@ -114,14 +153,7 @@ export class OtlpSpans {
     for (const recording of this.#accepted()) {
       const { events, executionId, spanId } = recording.operation
       const entry = this.#command.execution(executionId)!
-      for (const event of events) {
-        const key = traceEventKeyOf(this.#command.tenantId, event.eventId)
-        if (this.#command.findEvent(key) !== undefined) continue
-        const number = this.#command.recordEvent(entry, spanId, event)
-        // A derived id says all there is to compare: two events with one id are the same event.
-        this.#command.rememberEvent({ key, mark: key, number })
-        recording.hasNews = true
-      }
+      if (addEvents(this.#command, entry, spanId, events)) recording.hasNews = true
     }
   }
 

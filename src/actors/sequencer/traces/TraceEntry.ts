@@ -174,7 +174,8 @@ export class ExecutionEntry {
   get isWaiting(): boolean {
     const { complete, ended_by_client, provisional, roots, source, status } = this.header
     if (status !== "RUNNING" || source !== "otlp" || !provisional || ended_by_client) return false
-    return !complete || roots === undefined || roots.running === 0
+    if (!complete || roots === undefined) return true
+    return roots.running === 0 && roots.endedAt !== ""
   }
 
   /** The parent of a span is of another process. */

@@ -11,9 +11,20 @@ import { canonicalize, canonicalizeWith, flat, quote } from "../../../domain/jso
 import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { formatMicros, YEAR_MAX } from "../../../domain/Timestamp.ts"
-import { hintsOf, namedHints } from "../../../domain/traces/GraphHints.ts"
+import {
+  callsInEvents,
+  hintsOf,
+  namedCalls,
+  namedHints,
+  namedIds
+} from "../../../domain/traces/GraphHints.ts"
+import { namedSummary, summaryOf } from "../../../domain/traces/SpanSummary.ts"
 import type { PreparedDetails } from "../../../domain/traces/TraceFact.ts"
-import type { OtlpEvent, RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
+import type {
+  OtlpEvent,
+  RecordOtlpEvents,
+  RecordOtlpSpan
+} from "../../../domain/traces/TraceOperation.ts"
 import { hashedDetails } from "../HashedDetails.ts"
 import { fittedError, ValuesApart, withoutLargeTexts } from "../LargeValues.ts"
 import { tooLarge } from "../Prepare.ts"
@@ -35,6 +46,7 @@ import {
   type MappedEvent,
   outcomeOf,
   type SpanOutcome,
+  saidOfSpan,
   spanNameOf,
   spanTypeOf,
   statusOf
@@ -69,8 +81,8 @@ const LEFT_OUT_NAMED_MAX = 5
 const OPERATION_CHARACTERS = 1_024
 const EVENT_CHARACTERS = 512
 
-const TRACE_ID_BYTES = 16
-const SPAN_ID_BYTES = 8
+export const TRACE_ID_BYTES = 16
+export const SPAN_ID_BYTES = 8
 const NANOS_PER_MICRO = 1_000n
 const MICROS_MAX = BigInt(Date.UTC(YEAR_MAX + 1, 0, 1)) * 1_000n
 
@@ -78,7 +90,7 @@ const MICROS_MAX = BigInt(Date.UTC(YEAR_MAX + 1, 0, 1)) * 1_000n
 const PARENT_IS_REMOTE = 0x300
 
 /** Levels of `attributes` in the metadata or payload that it belongs to, which is level 1. */
-const ATTRIBUTES_LEVEL = 2
+export const ATTRIBUTES_LEVEL = 2
 const NESTED_ATTRIBUTES_LEVEL = 3
 const LINK_ATTRIBUTES_LEVEL = 4
 
@@ -144,7 +156,7 @@ const isZero = (id: Uint8Array): boolean => id.every((byte) => byte === 0)
 
 const isId = (id: Uint8Array, bytes: number): boolean => id.length === bytes && !isZero(id)
 
-const idOf = (id: Uint8Array, bytes: number, path: string): string => {
+export const idOf = (id: Uint8Array, bytes: number, path: string): string => {
   if (isId(id, bytes)) return hexOf(id)
   throw new Unstorable(
     "id",
@@ -153,7 +165,7 @@ const idOf = (id: Uint8Array, bytes: number, path: string): string => {
 }
 
 /** Canonical microsecond form; nanoseconds are cut. */
-const timeOf = (nanos: bigint, path: string): string => {
+export const timeOf = (nanos: bigint, path: string): string => {
   const micros = nanos / NANOS_PER_MICRO
   if (nanos > 0n && micros < MICROS_MAX) return formatMicros(micros)
   throw new Unstorable(
@@ -179,11 +191,11 @@ const canonicalWithin = (
 
 const count = (name: string, value: number): JsonObject => (value === 0 ? {} : { [name]: value })
 
-const text = (name: string, value: string, leftOut: LeftOut): JsonObject =>
+export const text = (name: string, value: string, leftOut: LeftOut): JsonObject =>
   value === "" ? {} : (leftOut.unless(() => ({ [name]: textOf(value, name) })) ?? {})
 
 /** Attributes as JSON, and how many are not among them, with those that the client has dropped. */
-const counted = (
+export const counted = (
   pairs: ReadonlyArray<KeyValue>,
   dropped: number,
   level: number,
@@ -208,18 +220,18 @@ type ScopeSpans = ResourceSpans["scopeSpans"][number]
 const member = (name: string, value: JsonValue | undefined): JsonObject =>
   value === undefined ? {} : { [name]: value }
 
-const orNothing = (value: JsonObject): JsonObject | undefined =>
+export const orNothing = (value: JsonObject): JsonObject | undefined =>
   Object.keys(value).length === 0 ? undefined : value
 
 /** A resource, or a scope, as it is in the metadata of each of its spans: made once for all of them. */
-interface SharedMember {
+export interface SharedMember {
   /** RFC 8785 text by name: one at most. */
   readonly texts: ReadonlyMap<string, string>
   /** Values of it that are stored apart. */
   readonly apart: ValuesApart
 }
 
-interface SharedResource extends SharedMember {
+export interface SharedResource extends SharedMember {
   readonly attributes: JsonObject
 }
 
@@ -248,8 +260,8 @@ const shareOf = (
   return new Map([[name, whole.slice(`{"${name}":`.length, -1)]])
 }
 
-function* resourceOf(
-  { resource, schemaUrl }: ResourceSpans,
+export function* resourceOf(
+  { resource, schemaUrl }: Pick<ResourceSpans, "resource" | "schemaUrl">,
   limits: SpanLimits,
   leftOut: LeftOut
 ): Sliced<SharedResource> {
@@ -305,7 +317,7 @@ const attributesMember = (attributes: JsonObject): JsonObject =>
   Object.keys(attributes).length === 0 ? {} : { attributes }
 
 /** One span while it is prepared. */
-interface Context {
+export interface Context {
   readonly tenantId: string
   readonly traceId: string
   /** As sent, in hex. */
@@ -378,7 +390,7 @@ const linksOf = ({ droppedLinksCount, links }: Span, context: Context): Links =>
 }
 
 /** An event, and what the mapping and its id are made of. */
-interface ReadEvent extends MappedEvent {
+export interface ReadEvent extends MappedEvent {
   readonly timestamp: string
   readonly nanos: bigint
   readonly eventType: string
@@ -424,7 +436,10 @@ const eventsOf = ({ droppedEventsCount, events }: Span, most: number, leftOut: L
  * Ids say what an event is and not where it is, for an exporter that sends a span again may
  * have dropped the first ones; only equal events are distinguished by their order.
  */
-const toEvents = (events: ReadonlyArray<ReadEvent>, context: Context): ReadonlyArray<OtlpEvent> => {
+export const toEvents = (
+  events: ReadonlyArray<ReadEvent>,
+  context: Context
+): ReadonlyArray<OtlpEvent> => {
   const { limits, spanId, tenantId, traceId } = context
   const seen = new Map<string, number>()
   return events.map(({ eventType, name, nanos, payload, timestamp }, index) => {
@@ -465,10 +480,15 @@ interface Read {
   readonly statusMessage: string
 }
 
+/** In the metadata of a span whose attributes are stored apart as a whole. */
+const ATTRIBUTES_APART = '"attributes":{"$ref":'
+
 /** RFC 8785 text of the metadata of a span. */
 const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): string => {
   const { attributes, events, links, members, name, parent, statusMessage } = read
   const { apart, leftOut, limits } = context
+  const calls = callsInEvents(events.read, attributes)
+  const said = saidOfSpan(attributes, read.sent)
   const metadata = {
     mapping: MAPPING_VERSION,
     trace_id: context.traceId,
@@ -481,25 +501,32 @@ const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): s
     ...member("links", links.metadata.length === 0 ? undefined : links.metadata),
     ...text("trace_state", span.traceState, leftOut),
     ...count("dropped_events_count", events.dropped),
-    ...count("dropped_links_count", links.dropped)
+    ...count("dropped_links_count", links.dropped),
+    ...namedCalls(calls),
+    ...(orNothing(said) && namedSummary(said, summaryOf({ metadata: { attributes } })))
   }
   const write = (object: JsonObject) => canonicalizeWith(object, origin.shared.texts)
   const tried = apart.copy()
   const whole = withoutLargeTexts(metadata, limits.metadataBytesMax, tried, write)
   if (whole !== undefined && tried.references === apart.references) return whole
-  const hints = namedHints(hintsOf({ metadata: { attributes } }))
-  if (whole !== undefined && orNothing(hints) === undefined) {
+  const hints = hintsOf({ metadata: { attributes } })
+  const isApart = whole?.includes(ATTRIBUTES_APART) !== false
+  const more = {
+    ...namedHints(hints, calls),
+    ...(isApart ? { ...namedIds(hints), ...namedSummary(said) } : {})
+  }
+  if (whole !== undefined && orNothing(more) === undefined) {
     apart.takeOver(tried)
     return whole
   }
-  const named = { ...metadata, ...hints }
+  const named = { ...metadata, ...more }
   return canonicalWithin(named, limits.metadataBytesMax, "metadata", context, write)
 }
 
 /** What the execution says if this span is what makes it. */
-const executionDetailsOf = (
+export const executionDetailsOf = (
   name: string,
-  origin: Origin,
+  origin: Pick<Origin, "resource">,
   { traceId }: Context,
   isRoot: boolean,
   attributes: JsonObject
@@ -674,9 +701,14 @@ const leftOutMessage = (label: string, parts: ReadonlyArray<LeftOutPart>): strin
   return `${label}: is not stored as sent: ${[...named, ...(more === 0 ? [] : [`and ${more} more`])].join(", ")}`
 }
 
-const charactersOf = (operation: RecordOtlpSpan): number => {
-  let characters = OPERATION_CHARACTERS + operation.details.text.length
-  characters += operation.endDetails?.text.length ?? 0
+/** What a command is made of. */
+type SpanOperation = RecordOtlpEvents | RecordOtlpSpan
+
+const charactersOf = (operation: SpanOperation): number => {
+  let characters = OPERATION_CHARACTERS
+  if (operation.op === "otlp.span") {
+    characters += operation.details.text.length + (operation.endDetails?.text.length ?? 0)
+  }
   characters += operation.executionDetails?.text.length ?? 0
   for (const { details } of operation.events) {
     characters += EVENT_CHARACTERS + (details?.text.length ?? 0)
@@ -685,8 +717,8 @@ const charactersOf = (operation: RecordOtlpSpan): number => {
 }
 
 /** Operations of one command, and what its operations have brought. */
-class Command {
-  readonly operations: Array<RecordOtlpSpan> = []
+class Command<Operation extends SpanOperation> {
+  readonly operations: Array<Operation> = []
   characters = 0
   readonly #brought = new Set<string>()
 
@@ -695,7 +727,7 @@ class Command {
     return (hash) => this.#brought.has(`${executionId}/${hash}`)
   }
 
-  add(operation: RecordOtlpSpan, apart: ValuesApart, characters: number): void {
+  add(operation: Operation, apart: ValuesApart, characters: number): void {
     const { executionId } = operation
     const payloads = apart.payloads(this.has(executionId))
     for (const { sha256 } of payloads ?? []) this.#brought.add(`${executionId}/${sha256}`)
@@ -705,24 +737,24 @@ class Command {
 }
 
 /** Cuts operations into commands. */
-class Commands {
-  readonly #all: Array<Command> = []
+export class Commands<Operation extends SpanOperation = RecordOtlpSpan> {
+  readonly #all: Array<Command<Operation>> = []
   characters = 0
 
-  get all(): ReadonlyArray<ReadonlyArray<RecordOtlpSpan>> {
+  get all(): ReadonlyArray<ReadonlyArray<Operation>> {
     return this.#all.map(({ operations }) => operations)
   }
 
-  add(operation: RecordOtlpSpan, apart: ValuesApart): void {
+  add(operation: Operation, apart: ValuesApart): void {
     const own = charactersOf(operation)
-    const charactersFor = (command: Command): number =>
+    const charactersFor = (command: Command<Operation>): number =>
       own + apart.charactersIn(command.has(operation.executionId))
     const last = this.#all.at(-1)
     const fits =
       last !== undefined
       && last.operations.length < SPANS_PER_COMMAND_MAX
       && last.characters + charactersFor(last) <= COMMAND_CHARACTERS_MAX
-    const command = fits ? last : new Command()
+    const command = fits ? last : new Command<Operation>()
     if (!fits) this.#all.push(command)
     const more = charactersFor(command)
     command.add(operation, apart, more)

@@ -10,6 +10,7 @@ import {
   details,
   endExecution,
   endSpan,
+  otlpEvents,
   otlpSpan,
   Partition,
   payloadOf,
@@ -432,5 +433,69 @@ describe("OpenTelemetry spans", () => {
     partition.run({ op: "execution.erase", index: 0, executionId: "t", reason: "r", erasedBy: "k" })
     partition.run(child("d", "a", { payloads: [value] }), child("e", "a", { payloads: [brought] }))
     assert.strictEqual(values()[0]!.length, 7)
+  })
+})
+
+describe("log records of OpenTelemetry", () => {
+  const log = otlpEvents("t", "b", [event("e1"), event("e2")])
+  const span = child("b", "a", { events: [event("e3")] })
+  const root = otlpSpan("t", "a", { endedAt: at(9) })
+
+  const eventsOf = (partition: Partition) =>
+    partition.factsOf("t").flatMap((fact) => (fact.type === "span.event" ? [fact.event_id] : []))
+
+  it("are events of their span, before it, with it, after it and after the end", () => {
+    for (const commands of [
+      [[log], [span], [root]],
+      [[span], [log], [root]],
+      [[root], [span], [log]],
+      [[log, span, root]],
+      [[root, span, log]]
+    ]) {
+      const partition = new Partition()
+      for (const operations of commands) partition.run(...operations)
+      assert.sameMembers(eventsOf(partition), ["e1", "e2", "e3"])
+      const { execution, spans } = partition.view("t")
+      assert.deepInclude(execution, {
+        status: "COMPLETED",
+        root_span_id: "a",
+        agent_id: "agent of a"
+      })
+      assert.sameMembers(
+        [...spans].map(({ id }) => id),
+        ["a", "b"]
+      )
+    }
+  })
+
+  it("make the execution that they name, with a root that stands in", () => {
+    const partition = new Partition()
+    partition.run(log)
+    assert.deepStrictEqual(types(partition), ["execution.started", "span.event", "span.event"])
+    const { execution, spans } = partition.view("t")
+    assert.strictEqual(execution?.status, "RUNNING")
+    assert.deepStrictEqual(
+      [...spans].map(({ id }) => id),
+      ["synthetic-t"]
+    )
+  })
+
+  it("add nothing when they come again", () => {
+    const partition = new Partition()
+    partition.run(log)
+    const [again] = partition.run(log).results
+    assert.strictEqual(again?.outcome, "existing")
+    const [more] = partition.run(otlpEvents("t", "b", [event("e2"), event("e4")])).results
+    assert.strictEqual(more?.outcome, "created")
+    assert.deepStrictEqual(eventsOf(partition), ["e1", "e2", "e4"])
+  })
+
+  it("bring the values that they refer to, once", () => {
+    const payload = payloadOf("large")
+    const partition = new Partition()
+    const withValue = otlpEvents("t", "b", [event("e1")], { payloads: [payload] })
+    partition.run(withValue)
+    partition.run(withValue)
+    assert.strictEqual(types(partition).filter((type) => type === "span.payload").length, 1)
   })
 })

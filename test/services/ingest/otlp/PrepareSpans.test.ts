@@ -88,7 +88,7 @@ describe("a span", () => {
       details: {
         name: "chat",
         metadata: {
-          mapping: "alk-otlp-2",
+          mapping: "alk-otlp-3",
           trace_id: TRACE,
           span_id: "eee19b7ec3c1b174",
           parent_span_id: id(1),
@@ -108,7 +108,7 @@ describe("a span", () => {
       agentId: "desk",
       executionDetails: {
         metadata: {
-          mapping: "alk-otlp-2",
+          mapping: "alk-otlp-3",
           trace_id: TRACE,
           resource: { attributes: { "service.name": "desk" } }
         }
