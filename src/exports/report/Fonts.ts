@@ -113,6 +113,13 @@ const faceOf = ({ family, stem }: Subset, weight: number, ranges: string): strin
   )
 }
 
+const ascending = (codePoints: Iterable<number>): Array<number> =>
+  [...new Set(codePoints)].sort((left, right) => left - right)
+
+/** What a character may be drawn by: the shaper asks the face for these, as for Thai sara am. */
+const partsOf = (codePoint: number): ReadonlyArray<number> =>
+  Array.from(String.fromCodePoint(codePoint).normalize("NFKD"), (part) => part.codePointAt(0)!)
+
 const facesFor = ({ places, subsets }: Coverage, used: ReadonlyArray<number>): string => {
   const bySubset = new Map<number, Array<number>>()
   for (const codePoint of used) {
@@ -121,6 +128,10 @@ const facesFor = ({ places, subsets }: Coverage, used: ReadonlyArray<number>): s
     const list = bySubset.get(place)
     if (list === undefined) bySubset.set(place, [codePoint])
     else list.push(codePoint)
+  }
+  for (const [place, codePoints] of bySubset) {
+    const parts = codePoints.flatMap(partsOf).filter((part) => places[part] === place)
+    bySubset.set(place, ascending([...codePoints, ...parts]))
   }
   return [...bySubset]
     .sort(([left], [right]) => left - right)
@@ -138,7 +149,7 @@ const ALWAYS = Array.from({ length: 0x7f - 0x20 }, (_, index) => 0x20 + index)
 export const fontFaces = (texts: ReadonlyArray<string>): string => {
   const used = new Set(ALWAYS)
   for (const text of texts) for (const character of text) used.add(character.codePointAt(0)!)
-  const ascending = [...used].sort((left, right) => left - right)
+  const inOrder = ascending(used)
   const { mono, sans } = coverage()
-  return facesFor(sans, ascending) + facesFor(mono, ascending)
+  return facesFor(sans, inOrder) + facesFor(mono, inOrder)
 }

@@ -305,5 +305,7 @@ describe("fonts", () => {
         .sort(),
       ["U+4e2d", "U+6587"]
     )
+    assert.include(ranges(fontFaces(["กำ"])), "U+e01,U+e32-e33,U+e4d")
+    assert.include(ranges(fontFaces(["\u0958"])), "U+915,U+93c,U+958")
   })
 })
