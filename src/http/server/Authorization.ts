@@ -105,7 +105,8 @@ interface Caller {
 /** What the header has to be, and what is wrong with the one that was sent; never what it holds. */
 const withoutCredential = ({ headers }: HttpServerRequest.HttpServerRequest): ApiError => {
   const sent = headers["authorization"]?.trim() ?? ""
-  if (/^(?:bearer)?$/i.test(sent)) return unauthenticated("send the header Authorization: Bearer <key>")
+  if (/^(?:bearer)?$/i.test(sent))
+    return unauthenticated("send the header Authorization: Bearer <key>")
   const wrong = /%20/.test(sent)
     ? "holds a literal %20 in the place of a space, so it was encoded and not decoded again"
     : "does not begin with the word Bearer and a space"
