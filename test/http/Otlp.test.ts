@@ -222,7 +222,7 @@ describe("POST /v1/traces", () => {
     }
     // The counters belong to the process, which has run other tests before.
     const before = await counted()
-    const nested = Array.from({ length: 40 }).reduce(
+    const nested = Array.from({ length: 80 }).reduce(
       (value: Json) => ({ arrayValue: { values: [value] } }),
       { stringValue: "x" }
     )
