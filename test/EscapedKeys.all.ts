@@ -9,7 +9,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Logger } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { erasedTargetsOf } from "../src/actors/projection/ProjectionErasure.ts"
+import { erasedTargetOf } from "../src/actors/projection/ProjectionErasure.ts"
 import { emptyReplay, replay } from "../src/actors/sequencer/SequencerState.ts"
 import { noteKeyConfusion } from "../src/cli/RuntimeNotice.ts"
 import { linkOf } from "../src/domain/chain/ChainLink.ts"
@@ -213,7 +213,7 @@ describe("an engine that was misled does not change", () => {
     const text = body.replace(names, names.replace("content", "\\u0063ontent"))
     assert.notStrictEqual(text, body)
     arm(text, body)
-    assert.deepStrictEqual(erasedTargetsOf(Buffer.from(text)), erasedTargetsOf(Buffer.from(body)))
+    assert.deepStrictEqual(erasedTargetOf(Buffer.from(text)), erasedTargetOf(Buffer.from(body)))
   })
 
   it("the end of a stored event", () => {

@@ -318,8 +318,9 @@ export class TraceStore extends Context.Service<
      * Take the details out of every fact of executions before a sequence of the chain: rows
      * of version 1 replace them, and no query finds the old ones when this returns. What is erased
      * already stays as it is; what is there but is no fact goes, and is missing from then on.
-     * Facts of them that were set aside lose theirs too. Of an execution that is named twice the
-     * last counts. The statements are as many for one as for a thousand.
+     * Facts of them that were set aside lose theirs too. Erasures come in the order of the chain; of
+     * two of one execution the first after a fact counts. The statements are as many for one as for a
+     * thousand.
      */
     eraseDetails(tenantId: string, erasures: ReadonlyArray<ExecutionErasure>): StoreResult<void>
 

@@ -4,36 +4,61 @@ import { type ChainLink, linkOf } from "../../domain/chain/ChainLink.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 import {
   type ConflictRow,
+  type EventErasure,
   type EventRow,
   EventStore,
   NOT_CANONICAL
 } from "../../ports/EventStore.ts"
 import {
-  addTo,
   bodyOf,
   conflictRow,
   insertAll,
+  listOf,
   measured,
   type ProjectedTopic,
   refusalOf,
-  type Segment,
   storeConflicts,
   strayReasonOf,
   tenantOf
 } from "./ProjectedTopic.ts"
-import {
-  type ErasedEvents,
-  erasedTargetsOf,
-  erasedTogether,
-  isEventOf
-} from "./ProjectionErasure.ts"
+import { erasedRecord, erasedTargetOf, isErased, isEventOf } from "./ProjectionErasure.ts"
 import type { ChainLinks, Links } from "./ProjectionLinks.ts"
 import { isGone, type RemovedChains } from "./RemovedChains.ts"
 
 interface Rows {
-  /** In order, cut before each event that erases another one. */
-  readonly events: Array<Segment<EventRow, ErasedEvents>>
+  /** In order, without the details that a later one of them erases. */
+  readonly events: Array<EventRow>
+  /** Which event of which tenant each of them is. */
+  readonly sequences: Array<number>
+  readonly tenants: Array<string>
+  /** Where they are in the list, by tenant and sequence; as far as an erasure has needed it. */
+  readonly places: Map<string, number>
+  /** Erasures of what is stored already, by tenant. */
+  readonly erasures: Map<string, Array<EventErasure>>
   readonly conflicts: Array<ConflictRow>
+}
+
+/** No tenant has a slash in it. */
+const placeKey = (tenantId: string, sequence: number): string => `${tenantId}/${sequence}`
+
+/**
+ * What is stored already is erased before anything else is stored; a row that is not stored yet loses
+ * its details here. So a thousand erasures are one, whatever events are between them.
+ */
+const erase = (into: Rows, tenantId: string, erasure: EventErasure): void => {
+  const { events, places, sequences, tenants } = into
+  for (let at = places.size; at < events.length; at++) {
+    places.set(placeKey(tenants[at]!, sequences[at]!), at)
+  }
+  const { erasedAt, sequenceNumber } = erasure
+  const at = places.get(placeKey(tenantId, sequenceNumber))
+  const row = at === undefined ? undefined : events[at]
+  if (row !== undefined) {
+    const record = row.body.toString()
+    const left = isErased(record) ? undefined : erasedRecord(record, erasedAt)
+    if (left !== undefined) events[at!] = { ...row, body: Buffer.from(left) }
+  }
+  listOf(into.erasures, tenantId).push(erasure)
 }
 
 /** Adds a record to the rows, unless it was removed, or is not shown: then says why. */
@@ -55,8 +80,11 @@ const addLinked = (
   }
   try {
     const body = bodyOf(record)
-    const erased = erasedTargetsOf(body)
-    addTo(into.events, { partition, offset: record.offset, body }, erased, erasedTogether)
+    const erasure = erasedTargetOf(body)
+    if (erasure !== undefined) erase(into, tenantId, erasure)
+    into.events.push({ partition, offset: record.offset, body })
+    into.sequences.push(link.sequenceNumber)
+    into.tenants.push(tenantId)
   } catch {
     // Bytes that only end like an event.
     return "unreadable"
@@ -93,15 +121,15 @@ const otherForm = ({ body, offset, partition }: EventRow): ConflictRow => {
   }
 }
 
-const insertEvents = Effect.fnUntraced(function* ({ conflicts, events }: Rows) {
+const insertEvents = Effect.fnUntraced(function* ({ conflicts, erasures, events }: Rows) {
   const store = yield* EventStore
   const others: Array<ConflictRow> = []
   const insert = (rows: ReadonlyArray<EventRow>) =>
     Effect.map(store.insertEvents(rows), (left) => void others.push(...left.map(otherForm)))
-  for (const { erase, rows } of events) {
-    if (erase !== undefined) yield* store.eraseDetails(erase.tenantId, erase.erasures)
-    yield* measured(rows.length, insertAll(rows, insert))
-  }
+  // In this order nothing is lost when the projection ends in between: the erasure is done again
+  // with the row that asks for it.
+  for (const [tenantId, some] of erasures) yield* store.eraseDetails(tenantId, some)
+  yield* measured(events.length, insertAll(events, insert))
   yield* storeConflicts("events", [...conflicts, ...others], store.insertConflicts)
 })
 
@@ -109,7 +137,14 @@ export const projectedEvents: ProjectedTopic = {
   topic: "events",
   isRecord: isEventOf,
   begin: (links) => {
-    const rows: Rows = { events: [], conflicts: [] }
+    const rows: Rows = {
+      events: [],
+      sequences: [],
+      tenants: [],
+      places: new Map(),
+      erasures: new Map(),
+      conflicts: []
+    }
     return {
       take: (partition, record) => takeEvent(rows, links, partition, record),
       store: Effect.suspend(() => insertEvents(rows))

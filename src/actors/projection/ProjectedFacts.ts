@@ -13,6 +13,7 @@ import {
   bodyOf,
   conflictRow,
   insertAll,
+  listOf,
   measured,
   type ProjectedTopic,
   refusalOf,
@@ -71,14 +72,6 @@ const readFact = (links: Links, record: LogRecord, isOwn: boolean) => {
   } catch {
     return { reason: "unreadable", sequenceNumber: 0 }
   }
-}
-
-const listOf = <A>(lists: Map<string, Array<A>>, key: string): Array<A> => {
-  const known = lists.get(key)
-  if (known !== undefined) return known
-  const list: Array<A> = []
-  lists.set(key, list)
-  return list
 }
 
 /** Neither holds U+0000. */

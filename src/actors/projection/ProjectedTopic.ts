@@ -42,28 +42,12 @@ export interface ProjectedTopic {
 const flushRows = histogramOf("alk_projection_flush_rows")
 const flushSeconds = histogramOf("alk_projection_flush_duration_seconds")
 
-/**
- * Rows that are stored once something before them was erased. In this order nothing is lost when
- * the projection ends in between: the erasure is done again with the row that asks for it.
- */
-export interface Segment<Row, Erased> {
-  erase: Erased | undefined
-  readonly rows: Array<Row>
-}
-
-export const addTo = <Row, Erased>(
-  segments: Array<Segment<Row, Erased>>,
-  row: Row,
-  erase: Erased | undefined,
-  together: (first: Erased, second: Erased) => Erased | undefined = () => undefined
-): void => {
-  const last = segments.at(-1)
-  if (last === undefined) return void segments.push({ erase, rows: [row] })
-  if (erase === undefined) return void last.rows.push(row)
-  const both = last.erase && together(last.erase, erase)
-  if (both === undefined) return void segments.push({ erase, rows: [row] })
-  last.erase = both
-  last.rows.push(row)
+export const listOf = <A>(lists: Map<string, Array<A>>, key: string): Array<A> => {
+  const known = lists.get(key)
+  if (known !== undefined) return known
+  const list: Array<A> = []
+  lists.set(key, list)
+  return list
 }
 
 /** Why a link does not follow the one before it, if it does not. */

@@ -11,17 +11,6 @@ import { RecordFields } from "../../domain/json/RecordFields.ts"
 import { eraseFact, parseFact } from "../../domain/traces/TraceFact.ts"
 import type { EventErasure } from "../../ports/EventStore.ts"
 
-/** Events of one tenant at most that are erased together. */
-const ERASED_TOGETHER_MAX = 1_000
-
-/** Events of one tenant whose details go. */
-export interface ErasedEvents {
-  readonly tenantId: string
-  /** Sequence of the first event that asks for it: what it names is before that. */
-  readonly askedBy: number
-  readonly erasures: ReadonlyArray<EventErasure>
-}
-
 /**
  * Behind the actor, whose texts hold no quote that is not escaped: the first action in the bytes of an
  * event is its own.
@@ -37,10 +26,10 @@ const mayErase = (body: Buffer): boolean => {
 }
 
 /**
- * What the event in these bytes erases; for nearly every event nothing, at the cost of a search.
+ * The event that the one in these bytes erases; for nearly every event none, at the cost of a search.
  * @throws RecordUnreadable for what no sequencer has written
  */
-export const erasedTargetsOf = (body: Buffer): ErasedEvents | undefined => {
+export const erasedTargetOf = (body: Buffer): EventErasure | undefined => {
   if (!mayErase(body)) return undefined
   const fields = RecordFields.of(body, "event")
   const event = fields.value as unknown as AuditEvent
@@ -48,29 +37,7 @@ export const erasedTargetsOf = (body: Buffer): ErasedEvents | undefined => {
   fields.time("created_at")
   fields.object("metadata").integer("sequence_number", 1)
   const erasure = erasureOf(event)
-  return erasure === undefined
-    ? undefined
-    : {
-        tenantId: event.tenant_id,
-        askedBy: event.sequence_number,
-        erasures: [{ sequenceNumber: erasure.sequence_number, erasedAt: event.created_at }]
-      }
-}
-
-/**
- * Both erasures as one, before anything is stored of what asks for them. Undefined if the second
- * names an event that is stored only after the first.
- */
-export const erasedTogether = (
-  first: ErasedEvents,
-  second: ErasedEvents
-): ErasedEvents | undefined => {
-  const { askedBy, erasures, tenantId } = first
-  const isEarlier = second.erasures.every(({ sequenceNumber }) => sequenceNumber < askedBy)
-  const count = erasures.length + second.erasures.length
-  return tenantId === second.tenantId && isEarlier && count <= ERASED_TOGETHER_MAX
-    ? { tenantId, askedBy, erasures: [...erasures, ...second.erasures] }
-    : undefined
+  return erasure && { sequenceNumber: erasure.sequence_number, erasedAt: event.created_at }
 }
 
 /** What erasing leaves of a record; undefined for one that is no event. */
@@ -107,6 +74,10 @@ const isErasureOf = (
 }
 
 const eventErasedAt = (text: string) => parseEvent(text)?.erased_at
+
+/** True of an event without its details. */
+export const isErased = (record: string): boolean => eventErasedAt(record) !== undefined
+
 const factErasedAt = (text: string) => parseFact(text)?.erased_at
 
 /** True if the stored event is the record, or what erasing leaves of it, or has yet to be erased. */

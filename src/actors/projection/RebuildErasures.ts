@@ -6,7 +6,7 @@ import type { LogRecord } from "../../ports/EventLog.ts"
 import type { StoredTopic } from "../../ports/TopicRows.ts"
 import { linkOfRecord } from "../log/ChainRecord.ts"
 import { bodyOf, tenantOf } from "./ProjectedTopic.ts"
-import { erasedRecord, erasedTargetsOf } from "./ProjectionErasure.ts"
+import { erasedRecord, erasedTargetOf } from "./ProjectionErasure.ts"
 
 export interface Erasures {
   /** Learn what a record erases. */
@@ -25,9 +25,11 @@ const withValue = (record: LogRecord, text: string | undefined): LogRecord =>
 const ofEvents = (): Erasures => {
   const erasedAt = new Map<string, string>()
   const keyOf = (tenantId: string, sequence: number) => `${tenantId}${SEPARATOR}${sequence}`
-  const targets = (record: LogRecord) => {
+  const target = (record: LogRecord) => {
     try {
-      return erasedTargetsOf(bodyOf(record))
+      return linkOfRecord("events", record)?.tenantId === tenantOf(record)
+        ? erasedTargetOf(bodyOf(record))
+        : undefined
     } catch {
       // Bytes that no sequencer has written erase nothing.
       return undefined
@@ -35,12 +37,10 @@ const ofEvents = (): Erasures => {
   }
   return {
     take: (record) => {
-      const found = targets(record)
-      if (found === undefined || found.tenantId !== tenantOf(record)) return
-      for (const { erasedAt: at, sequenceNumber } of found.erasures) {
-        const key = keyOf(found.tenantId, sequenceNumber)
-        if (!erasedAt.has(key)) erasedAt.set(key, at)
-      }
+      const found = target(record)
+      if (found === undefined) return
+      const key = keyOf(tenantOf(record), found.sequenceNumber)
+      if (!erasedAt.has(key)) erasedAt.set(key, found.erasedAt)
     },
     apply: (record) => {
       const link = linkOfRecord("events", record)

@@ -125,7 +125,7 @@ export const manifestText = (content: BackupContent, mac: RecordMac): string => 
   return `${JSON.stringify(members, null, 2)}\n`
 }
 
-/** False of a manifest, and so of what it names, that nobody with the secret has written. */
+/** True of a manifest, and so of what it names, that was written with the secret. */
 export const isOfService = (
   { content_sha256: _, mac: given, ...content }: BackupManifest,
   mac: RecordMac

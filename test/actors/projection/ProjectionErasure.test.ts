@@ -1,9 +1,7 @@
 /** What the projection erases before which record, and which stored rows a record has become. */
 import { assert, describe, it } from "@effect/vitest"
 import {
-  type ErasedEvents,
-  erasedTargetsOf,
-  erasedTogether,
+  erasedTargetOf,
   isEventOf,
   isFactOf
 } from "../../../src/actors/projection/ProjectionErasure.ts"
@@ -15,17 +13,16 @@ import { Chain } from "../../verify/support/Chains.ts"
 
 const bodyOf = (chain: Chain, sequence: number): string => chain.bodies[sequence - 1]!
 
-const targets = (chain: Chain, sequence: number): ErasedEvents | undefined =>
-  erasedTargetsOf(Buffer.from(bodyOf(chain, sequence)))
+const targetOf = (chain: Chain, sequence: number) =>
+  erasedTargetOf(Buffer.from(bodyOf(chain, sequence)))
 
 describe("an event that erases another one", () => {
   it("names it, and when", () => {
     const chain = new Chain("acme").extend(3)
     chain.erase(2)
-    assert.deepStrictEqual(targets(chain, 4), {
-      tenantId: "acme",
-      askedBy: 4,
-      erasures: [{ sequenceNumber: 2, erasedAt: chain.head!.created_at }]
+    assert.deepStrictEqual(targetOf(chain, 4), {
+      sequenceNumber: 2,
+      erasedAt: chain.head!.created_at
     })
   })
 
@@ -35,38 +32,7 @@ describe("an event that erases another one", () => {
     chain.append({ metadata })
     chain.append({ metadata: { action: "alk.event.erased", ...metadata } })
     chain.append({ resource: { id: '"action":"alk.event.erased"', type: "audit_event" }, metadata })
-    for (const sequence of [1, 2, 3]) assert.isUndefined(targets(chain, sequence))
-  })
-
-  it("erases together with others what was stored before the first of them", () => {
-    const chain = new Chain("acme").extend(5)
-    chain.erase(2)
-    chain.erase(5)
-    chain.append()
-    chain.erase(8)
-    const [first, second, third] = [6, 7, 9].map((sequence) => targets(chain, sequence)!)
-    const both = erasedTogether(first!, second!)!
-    assert.deepStrictEqual(
-      both.erasures.map(({ sequenceNumber }) => sequenceNumber),
-      [2, 5]
-    )
-    assert.strictEqual(both.askedBy, 6)
-    // Event 8 is stored only after what 6 and 7 ask for was erased.
-    assert.isUndefined(erasedTogether(both, third!))
-    const other = new Chain("globex").extend(1)
-    other.erase(1)
-    assert.isUndefined(erasedTogether(first!, targets(other, 2)!))
-  })
-
-  it("is not put off without end by those that follow", () => {
-    const chain = new Chain("acme").extend(1)
-    chain.erase(1)
-    let all: ErasedEvents | undefined = targets(chain, 2)!
-    let count = 0
-    for (; all !== undefined && count < 5_000; count++) {
-      all = erasedTogether(all, targets(chain, 2)!)
-    }
-    assert.isBelow(count, 5_000)
+    for (const sequence of [1, 2, 3]) assert.isUndefined(targetOf(chain, sequence))
   })
 })
 

@@ -18,7 +18,7 @@ import {
 } from "../../../src/actors/follower/Receipts.ts"
 import { WrittenEvents } from "../../../src/actors/follower/WrittenEvents.ts"
 import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
-import { erasedTargetsOf } from "../../../src/actors/projection/ProjectionErasure.ts"
+import { erasedTargetOf } from "../../../src/actors/projection/ProjectionErasure.ts"
 import { advance } from "../../../src/actors/sequencer/Changelog.ts"
 import { emptyState } from "../../../src/actors/sequencer/SequencerState.ts"
 import { step } from "../../../src/actors/sequencer/SequencerStep.ts"
@@ -277,8 +277,9 @@ export class World {
 
   /** What the projection does before it stores an event that erases another one. */
   erase(body: string): void {
-    const { erasures = [], tenantId } = erasedTargetsOf(Buffer.from(body)) ?? {}
-    for (const { erasedAt, sequenceNumber } of erasures) {
+    const erasure = erasedTargetOf(Buffer.from(body))
+    const tenantId = parse(body).tenant_id
+    for (const { erasedAt, sequenceNumber } of erasure === undefined ? [] : [erasure]) {
       const at = this.bodies.findIndex((stored) => {
         const { sequence_number, tenant_id } = parse(stored)
         return tenant_id === tenantId && sequence_number === sequenceNumber

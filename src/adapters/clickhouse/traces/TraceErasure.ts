@@ -14,19 +14,22 @@ import { ALL_SCOPES, ofExecutions } from "./TraceSql.ts"
 
 type Store = TraceStore["Service"]
 
-/** Executions of one tenant by their id, whose details go. */
-type Erasures = ReadonlyMap<string, ExecutionErasure>
+/** Executions of one tenant by their id, whose details go, each with its erasures in order. */
+type Erasures = ReadonlyMap<string, ReadonlyArray<ExecutionErasure>>
 
 const byExecution = (erasures: ReadonlyArray<ExecutionErasure>): Erasures =>
-  new Map(erasures.map((one) => [one.executionId, one]))
+  Map.groupBy(erasures, ({ executionId }) => executionId)
 
-/** What erasing leaves of a fact; undefined for what is none. */
+/** What the first erasure after it leaves of a fact; undefined for what is none. */
 const erasedBy =
   (erasures: Erasures) =>
   (body: string): string | undefined => {
     const fact = parseFact(body)
-    const erasedAt = erasures.get(fact?.execution_id ?? "")?.erasedAt
-    return fact === undefined || erasedAt === undefined ? undefined : eraseFact(fact, erasedAt)
+    if (fact === undefined) return undefined
+    const by = erasures
+      .get(fact.execution_id)
+      ?.find(({ beforeSequence }) => fact.chain_sequence < beforeSequence)
+    return by === undefined ? undefined : eraseFact(fact, by.erasedAt)
   }
 
 const erasedRows = (
@@ -38,15 +41,15 @@ const erasedRows = (
     return left === undefined ? [] : [{ partition, offset, mac, body: Buffer.from(left, "utf8") }]
   })
 
-/** Facts whose sequence is before that of the erasure of their execution. */
+/** Facts whose sequence is before that of the last erasure of their execution. */
 const before = (
   erasures: Erasures,
   executionId: string,
   sequence: string,
   bind: Parameters
 ): string => {
-  const all = [...erasures.values()]
-  const sequences = all.map(({ beforeSequence }) => `toUInt64(${bind.integer(beforeSequence)})`)
+  const last = [...erasures.values()].map((all) => all.at(-1)!.beforeSequence)
+  const sequences = last.map((beforeSequence) => `toUInt64(${bind.integer(beforeSequence)})`)
   return (
     `${sequence} < transform(CAST(${executionId}, 'String'), [${bind.strings([...erasures.keys()])}],`
     + ` [${sequences.join(", ")}], toUInt64(0))`
