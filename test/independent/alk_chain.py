@@ -28,7 +28,7 @@ from decimal import Decimal, InvalidOperation, Overflow
 
 SCHEME = "alk-chain-v1"
 GENESIS_HASH = "0" * 64
-NESTING_MAX = 32
+NESTING_MAX = 64
 ERASURE = "alk.event.erased"
 
 
@@ -98,15 +98,20 @@ def canonical(value):
 
 
 def exact_number(token):
-    """The double of a token, if its shortest form has the very value of the token."""
+    """The double of a token that has the very value of its shortest form, or of its 17 digits.
+
+    Of integers only the former: their digits may be an id.
+    """
     if not re.search("[1-9]", re.split("[eE]", token)[0]):
         return 0.0
     nearest = float(token)
     try:
-        if nearest not in (float("inf"), float("-inf")) and Decimal(token) == Decimal(
-            number_text(nearest)
-        ):
-            return nearest
+        if nearest not in (float("inf"), float("-inf")):
+            forms = [number_text(nearest)]
+            if re.search("[.eE]", token):
+                forms.append(f"{nearest:.16e}")
+            if Decimal(token) in [Decimal(form) for form in forms]:
+                return nearest
     except (InvalidOperation, Overflow):
         pass
     raise Refused(f"{token[:40]} is no exact double")

@@ -472,7 +472,7 @@ export const sqlContract = (
         for (const [at, { metadata: text, ...row }] of whole.entries()) {
           const event = events[at]!
           assert.deepStrictEqual(text === "" ? undefined : JSON.parse(String(text)), event.metadata)
-          const { content_hash: _, erased_at: __, ...shown } = rowOf(event)
+          const { erased_at: _, ...shown } = rowOf(event)
           assert.deepStrictEqual(row, { ...shown, tenant_id: tenantId })
         }
         assert.match(String(yield* table({ format: "parquet" })), /^PAR1.*PAR1$/s)
