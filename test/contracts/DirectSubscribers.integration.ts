@@ -442,7 +442,7 @@ const checkTraces = Effect.fnUntraced(function* (prefix: string) {
   }
   const types = lines.map(({ value }) => (JSON.parse(value!) as { readonly type: string }).type)
   assert.sameMembers([...new Set(types)], [...factTypes])
-  assert.strictEqual(lines.length, 20)
+  assert.strictEqual(lines.length, 23)
 })
 
 describe("a direct subscriber", () => {
