@@ -2,7 +2,6 @@
  * The fields of a stored event, each once and by one name: what lists and tables show, what conditions
  * of parameters and of `where` can be on, and what statistics and facets count by follow from this.
  */
-import type { AuditEvent } from "./AuditEvent.ts"
 import { actorTypes, outcomes } from "./EventEnums.ts"
 import { METADATA_PREFIX } from "./MetadataPath.ts"
 
@@ -144,8 +143,8 @@ export const isMetadataName = (name: string): name is `metadata.${string}` =>
   name.startsWith(METADATA_PREFIX) && name !== METADATA_PREFIX
 
 /** The member of an event that a field names; undefined if the event lacks it. */
-export const memberAt = (event: AuditEvent, path: EventField["path"]): unknown => {
-  const outer = event[path[0] as keyof AuditEvent] as unknown
+export const memberAt = (event: object, path: EventField["path"]): unknown => {
+  const outer = (event as Readonly<Record<string, unknown>>)[path[0]]
   return path[1] === undefined || outer === undefined
     ? outer
     : (outer as Readonly<Record<string, unknown>>)[path[1]]
