@@ -104,12 +104,12 @@ export interface components {
                 readonly [key: string]: unknown;
             }[] | null;
         };
-        /** @description `partialSuccess` only if spans were refused or values cut; they must not be sent again. */
+        /** @description `partialSuccess` only if spans were refused or repaired, or values cut; they must not be sent again. */
         readonly ExportTraceServiceResponse: {
             readonly partialSuccess?: {
                 /** @description How many, in decimal digits; absent if all are stored. */
                 readonly rejectedSpans?: string;
-                /** @description Which spans were refused, or had values that were cut, and why. */
+                /** @description Which spans were refused or repaired, or had values that were cut, and why. */
                 readonly errorMessage: string;
             };
         };
@@ -581,6 +581,8 @@ export interface components {
             readonly metadata: {
                 readonly [key: string]: unknown;
             };
+            /** @description What was repaired so that it could be stored; can be erased. */
+            readonly repairs?: readonly components["schemas"]["Repair"][];
             /**
              * @description A root that represents one that OpenTelemetry has not sent yet.
              * @enum {boolean}
@@ -609,6 +611,22 @@ export interface components {
             readonly user_id?: string;
             /** @description What it has cost, as the client said, in its currency. */
             readonly cost?: number;
+        };
+        /** @description Something that was repaired when it came in. */
+        readonly Repair: {
+            /**
+             * @description What was wrong: see docs/traces.md.
+             * @enum {string}
+             */
+            readonly code: "broken_text" | "deep_value" | "end_before_start" | "event_time" | "impossible_time" | "link_to_itself" | "long_key" | "long_name" | "many_links" | "missing_start" | "repeated_key" | "unknown_name" | "unknown_status" | "unreadable_origin" | "unreadable_parent";
+            /** @description Where, in the names of the protocol. */
+            readonly path: string;
+            /** @description What was sent, where it is short. */
+            readonly sent?: string;
+            /** @description Of the bytes of the text as sent. */
+            readonly sha256?: string;
+            /** @description This one and further ones of the same code, beyond the 20 that are named. */
+            readonly count?: number;
         };
         /**
          * @example {
@@ -4361,6 +4379,7 @@ export type TraceEventsInput = components['schemas']['TraceEventsInput'];
 export type TraceEventInput = components['schemas']['TraceEventInput'];
 export type Span = components['schemas']['Span'];
 export type SpanSummary = components['schemas']['SpanSummary'];
+export type Repair = components['schemas']['Repair'];
 export type SpanEnd = components['schemas']['SpanEnd'];
 export type SpanWithEvents = components['schemas']['SpanWithEvents'];
 export type TraceVerifyReport = components['schemas']['TraceVerifyReport'];

@@ -11,7 +11,8 @@
 import { Schema } from "effect"
 import { defined } from "../Defined.ts"
 import { natural } from "../Forms.ts"
-import { isObject } from "../json/Json.ts"
+import { canonicalize } from "../json/CanonicalJson.ts"
+import { isObject, type JsonObject } from "../json/Json.ts"
 import { Span } from "./TraceResources.ts"
 
 const optional = Schema.optionalKey
@@ -98,6 +99,21 @@ export const TOKEN_NAMES: ReadonlyArray<string> = [
   ...summaryNames.inputTokens,
   ...summaryNames.outputTokens
 ]
+
+/** Characters of a value that stays where its attributes leave. */
+const KEPT_LENGTH_MAX = 1_024
+
+/** Of attributes those that a summary is made of, for where the others have no room. */
+export const namedSummary = (attributes: JsonObject): JsonObject => {
+  const names = Object.values(summaryNames).flat()
+  const kept = names.flatMap((name) => {
+    const value = Object.hasOwn(attributes, name) ? attributes[name] : undefined
+    return value === undefined || canonicalize(value).length > KEPT_LENGTH_MAX
+      ? []
+      : [[name, value] as const]
+  })
+  return Object.fromEntries(kept)
+}
 
 type Attributes = Readonly<Record<string, unknown>>
 

@@ -66,14 +66,14 @@ const ExportResponse = Schema.Struct({
         })
       ),
       errorMessage: Schema.String.annotate({
-        description: "Which spans were refused, or had values that were cut, and why."
+        description: "Which spans were refused or repaired, or had values that were cut, and why."
       })
     })
   )
 }).annotate({
   identifier: "ExportTraceServiceResponse",
   description:
-    "`partialSuccess` only if spans were refused or values cut; they must not be sent again."
+    "`partialSuccess` only if spans were refused or repaired, or values cut; they must not be sent again."
 })
 
 /** `google.rpc.Status` in JSON, with the error body of the other routes in it. */

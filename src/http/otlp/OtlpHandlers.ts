@@ -13,7 +13,7 @@ import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import type { RecordOtlpSpan } from "../../domain/traces/TraceOperation.ts"
 import { COMMIT_TIMEOUT_MS, Ingest } from "../../services/ingest/Ingest.ts"
-import { type Decoded, decodeJson, decodeProtobuf } from "../../services/ingest/otlp/Decode.ts"
+import { decodeJson, decodeProtobuf } from "../../services/ingest/otlp/Decode.ts"
 import type { ExportTraceServiceRequest } from "../../services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import {
   countDataPoints,
@@ -23,10 +23,12 @@ import {
 } from "../../services/ingest/otlp/OtherSignals.ts"
 import {
   countSpans,
+  hasTraceIds,
   labelsOf,
   prepareSpans,
   type RefusedSpan
 } from "../../services/ingest/otlp/PrepareSpans.ts"
+import type { Decoded, ReadRequest } from "../../services/ingest/otlp/Reading.ts"
 import { Api } from "../Api.ts"
 import { ApiError, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
@@ -34,7 +36,7 @@ import { inSlices } from "../messages/InSlices.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { type ReceivedBody, readBody } from "../messages/RequestBody.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
-import { ingestAnswered, valuesApart, valuesCut, valuesLeftOut } from "../server/Metrics.ts"
+import { ingestAnswered, repairWarnings, valuesApart, valuesCut } from "../server/Metrics.ts"
 import { Quota } from "../server/Quota.ts"
 import { OtlpRefusals } from "./OtlpContract.ts"
 import {
@@ -69,11 +71,11 @@ interface Decoders<Type extends DescMessage> {
 const decode = <Type extends DescMessage>(
   { bytes, mediaType }: ReceivedBody,
   { json, protobuf }: Decoders<Type>
-): Effect.Effect<MessageShape<Type>, ApiError> =>
+): Effect.Effect<ReadRequest<Type>, ApiError> =>
   inSlices(function* () {
     const decoded = yield* mediaType === PROTOBUF_TYPE ? protobuf(bytes) : json(bytes)
     if ("problem" in decoded) throw new ApiError(decoded.problem)
-    return decoded.request
+    return decoded
   })
 
 /** Which spans were refused or cut, and why, as many as an answer names. */
@@ -97,13 +99,20 @@ const judged = (
     return Effect.fail(unavailable(`${unjudged.message}; send the same again`))
   }
   const labelAt = labelsOf(received)
+  // A span with many events is several operations, of which each is judged.
+  const byIndex = new Map(errors.map((error) => [error.index, error]))
   return Effect.succeed(
-    errors.map(({ code, index, message }) => ({
+    [...byIndex.values()].map(({ code, index, message }) => ({
       index,
       code,
       message: `${labelAt(index)}: ${message}`
     }))
   )
+}
+
+/** Of an export whose spans have no trace ids: so are log records and metrics read in protobuf. */
+const noTrace = {
+  message: "no span has a trace_id; log records are sent to /v1/logs, metrics to /v1/metrics"
 }
 
 /** A signal that is not kept. */
@@ -140,6 +149,7 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
     const { limits } = yield* ApiSettings
     const ingest = yield* Ingest
     const quota = yield* Quota
+    const warnOfRepairs = repairWarnings()
 
     /** Write one command, and wait until it can be read; what the sequencer refused of it. */
     const record = Effect.fnUntraced(function* (
@@ -168,7 +178,7 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
         readonly request: HttpServerRequest.HttpServerRequest
       }) {
         const body = yield* readBody(request, [JSON_TYPE, PROTOBUF_TYPE], limits.bodyBytesMax)
-        const items = count(yield* decode(body, decoders))
+        const items = count((yield* decode(body, decoders)).request)
         const encoding = encodingOf(body.mediaType)
         const said = items === 0 ? "" : onlyTraces(what)
         return encoded(encoding, answer(encoding, items, said), 200)
@@ -182,10 +192,11 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ request }) {
           const { tenantId } = yield* CurrentPrincipal
           const body = yield* readBody(request, [JSON_TYPE, PROTOBUF_TYPE], limits.bodyBytesMax)
-          const received = yield* decode(body, { json: decodeJson, protobuf: decodeProtobuf })
+          const decoders = { json: decodeJson, protobuf: decodeProtobuf }
+          const { flaws, request: received } = yield* decode(body, decoders)
           const spans = countSpans(received)
           yield* quota.admit(tenantId, spans)
-          const prepared = yield* inSlices(() => prepareSpans(received, tenantId, limits))
+          const prepared = yield* inSlices(() => prepareSpans(received, tenantId, limits, flaws))
           if ("tooLarge" in prepared) {
             return yield* new ApiError({ code: "payload_too_large", message: prepared.tooLarge })
           }
@@ -205,8 +216,9 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
           const encoding = encodingOf(body.mediaType)
           if (prepared.apart > 0) yield* valuesApart(prepared.apart)
           if (prepared.cut.length > 0) yield* valuesCut(prepared.cut)
-          if (prepared.leftOut.length > 0) yield* valuesLeftOut(prepared.leftOut)
-          const said = describe([...refused, ...prepared.cut, ...prepared.leftOut])
+          if (prepared.repaired.length > 0) yield* warnOfRepairs(prepared.repaired)
+          const parts = [...refused, ...prepared.cut, ...prepared.repaired]
+          const said = describe(spans > 0 && !hasTraceIds(received) ? [noTrace, ...parts] : parts)
           const answer = tracesAnswer(encoding, refused.length, said)
           return encoded(encoding, answer, 200)
         })
