@@ -100,8 +100,9 @@ const unreadMembers = (
 ): JsonObject | undefined => {
   const flaw = flaws.unreadable(message)
   if (flaw === undefined) return undefined
-  repairs.add("unreadable_origin", () => name, flaw.message)
-  return { as_sent: repairs.text(flaw.sent, () => name) }
+  repairs.add("unreadable_origin", () => name)
+  const error = repairs.text(flaw.message, () => name)
+  return { as_sent: repairs.text(flaw.sent, () => name), error }
 }
 
 export function* resourceOf(

@@ -302,7 +302,8 @@ describe("a record that can't be read", () => {
     const body = exportOf([first!], { attributes: 5 })
     const [operation] = preparedRead(readJson(body)).commands.flat()
     const { metadata } = JSON.parse(operation!.details.text)
-    assert.deepStrictEqual(metadata.resource, { as_sent: '{"resource":{"attributes":5}}' })
+    assert.strictEqual(metadata.resource.as_sent, '{"resource":{"attributes":5}}')
+    assert.match(metadata.resource.error, /attributes from JSON: expected Array/)
     assert.deepStrictEqual(
       repairsOf(operation!).map(({ code, path }) => [code, path]),
       [["unreadable_origin", "resource"]]
