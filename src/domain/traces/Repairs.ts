@@ -1,6 +1,7 @@
 /**
- * What is repaired in OpenTelemetry spans so that they can be stored, as a closed list: the fact of a
- * span names each repair, by its code and the place. How each is done is decided where spans are read.
+ * What is repaired in OpenTelemetry spans so that they can be stored, as a closed list: the fact of
+ * a span names each repair, by its code and the place. How each is done is decided where spans are
+ * read.
  */
 import { Schema } from "effect"
 import { natural, sha256, text } from "../Forms.ts"
@@ -26,7 +27,8 @@ export const repairRules = {
   unknown_name: "An enum has a name that does not exist; it counts as unset, and is kept as sent.",
   unknown_status: "The status code does not exist; it counts as unset, and the metadata has it.",
   unreadable_origin:
-    "A resource or scope can't be read; in its place is `as_sent`, its JSON text or its bytes in base64.",
+    "A resource or scope can't be read as a whole; what of its JSON can be is kept, and `as_sent` "
+    + "has its JSON text, or its bytes in base64.",
   unreadable_parent: "The id of the parent is none; the span is a root, and the id is kept as sent."
 } as const satisfies Readonly<Record<string, string>>
 

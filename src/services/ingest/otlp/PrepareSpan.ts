@@ -1,7 +1,7 @@
 /**
  * From one span to the operation that the sequencer decides on: ids, times, limits, and what the
- * mapping makes of it. What can't be stored as it was sent is repaired; only a span without usable ids
- * or times is refused.
+ * mapping makes of it. What can't be stored as it was sent is repaired; only a span without usable
+ * ids or times is refused.
  */
 import { isText } from "../../../domain/events/AuditEvent.ts"
 import { canonicalize, canonicalizeWith, flat, quote } from "../../../domain/json/CanonicalJson.ts"

@@ -1,6 +1,6 @@
 /**
- * From a decoded export to the commands that the sequencer decides on: what its spans share, which of
- * them are in a command, and what of the request was repaired or refused.
+ * From a decoded export to the commands that the sequencer decides on: what its spans share, which
+ * of them are in a command, and what of the request was repaired or refused.
  */
 import { defined } from "../../../domain/Defined.ts"
 import type { Sliced } from "../../../domain/Slices.ts"

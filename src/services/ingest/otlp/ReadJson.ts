@@ -1,7 +1,13 @@
 /** Reads exports in JSON. */
 import { isUtf8 } from "node:buffer"
 import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf"
-import { JsonReader, JsonSyntaxError, parseJson, parseJsonWith } from "../../../domain/json/Json.ts"
+import {
+  isObject,
+  JsonReader,
+  JsonSyntaxError,
+  parseJson,
+  parseJsonWith
+} from "../../../domain/json/Json.ts"
 import { JsonCursor, NotJson, type ValueWalk } from "../../../domain/json/JsonBytes.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { textOfBytes } from "./BrokenText.ts"
@@ -58,9 +64,10 @@ function* readText<Type extends DescMessage>(
   { census, level, parts }: { census: Census; level: number; parts: () => void }
 ): Sliced<MessageShape<Type>> {
   const piece = new Piece(census)
+  let value: unknown
   try {
     piece.addValues(walk.values)
-    const value = jsonOf(text, parts)
+    value = jsonOf(text, parts)
     const ids = new IdReader(piece, lengthsOf(type))
     const members = typeof value === "object" && value !== null ? ids.read(value, "") : 0
     if (members !== walk.members) throw new KeyTwice()
@@ -69,8 +76,32 @@ function* readText<Type extends DescMessage>(
     census.flaws.add(message, ...ids.flaws)
     return message
   } catch (error) {
-    return unread(type, census, level, error, () => text)
+    const readable = () => fromJson(type, readableOf(type, value), jsonOptions)
+    return unread(type, census, level, error, () => text, readable)
   }
+}
+
+const isReadable = (type: DescMessage, value: unknown): boolean => {
+  try {
+    fromJson(type, value as JsonValue, jsonOptions)
+    return true
+  } catch {
+    // What it would say is said of the whole.
+    return false
+  }
+}
+
+/** The members of a message, and the elements of its lists of messages, that can be read. */
+const readableOf = (type: DescMessage, value: unknown): JsonValue => {
+  const entries = Object.entries(isObject(value) ? value : {}).map(([key, member]) => {
+    const message = type.fields.find((field) => [field.jsonName, field.name].includes(key))?.message
+    if (message === undefined) return [key, member] as const
+    return Array.isArray(member)
+      ? ([key, member.filter((element) => isReadable(message, element))] as const)
+      : ([key, readableOf(message, member)] as const)
+  })
+  const readable = entries.filter(([key, member]) => isReadable(type, { [key]: member }))
+  return Object.fromEntries(readable) as JsonValue
 }
 
 const jsonOf = (text: string, parts: () => void): unknown => {

@@ -150,17 +150,23 @@ export const refusalOf = (error: unknown, type: DescMessage): Undecodable => {
   return refuse("invalid_request", `the body is no ${type.name}: ${reasonOf(error)}`)
 }
 
-/** The message in the place of one that can't be read, unless that costs the whole request. */
+/**
+ * The message in the place of one that can't be read, unless that costs the whole request: what of a
+ * resource or scope can be read. Spans are refused, so what was sent of them is not kept.
+ */
 export const unread = <Type extends DescMessage>(
   type: Type,
   { flaws }: Census,
   level: number,
   error: unknown,
-  sent: () => string
+  sent: () => string,
+  readable: () => MessageShape<Type> = () => create(type)
 ): MessageShape<Type> => {
   if (level === 0 || error instanceof TooMany || error instanceof NotJson) throw error
-  const message = create(type)
-  flaws.add(message, { kind: "unreadable", message: reasonOf(error), sent: sent() })
+  const isRecord = level === SPLIT_LEVELS
+  const message = isRecord ? create(type) : readable()
+  const text = isRecord ? "" : sent()
+  flaws.add(message, { kind: "unreadable", message: reasonOf(error), sent: text })
   return message
 }
 

@@ -91,15 +91,15 @@ const shareOf = (
   return new Map([[name, whole.slice(`{"${name}":`.length, -1)]])
 }
 
-/** What is in the place of a resource or scope that can't be read. */
+/** What a resource or scope that can't be read as a whole has besides what of it can be. */
 const unreadMembers = (
   message: object,
   name: string,
   flaws: Flaws,
   repairs: RepairLog
-): JsonObject | undefined => {
+): JsonObject => {
   const flaw = flaws.unreadable(message)
-  if (flaw === undefined) return undefined
+  if (flaw === undefined) return {}
   repairs.add("unreadable_origin", () => name)
   const error = repairs.text(flaw.message, () => name)
   return { as_sent: repairs.text(flaw.sent, () => name), error }
@@ -119,10 +119,11 @@ export function* resourceOf(
     "resource.attributes",
     repairs
   )
-  const unread = unreadMembers(resourceSpans, "resource", flaws, repairs)
-  const value =
-    unread
-    ?? orNothing({ ...members, ...textMember("schema_url", schemaUrl, repairs, "resource.") })
+  const value = orNothing({
+    ...members,
+    ...textMember("schema_url", schemaUrl, repairs, "resource."),
+    ...unreadMembers(resourceSpans, "resource", flaws, repairs)
+  })
   yield
   const apart = new ValuesApart()
   const texts = shareOf("resource", value, metadataBytesMax * RESOURCE_SHARE, apart)
@@ -144,15 +145,13 @@ export function* originOf(
     "scope.attributes",
     repairs
   )
-  const unread = unreadMembers(scopeSpans, "scope", flaws, repairs)
-  const value =
-    unread
-    ?? orNothing({
-      ...textMember("name", scope?.name ?? "", repairs, "scope."),
-      ...textMember("version", scope?.version ?? "", repairs, "scope."),
-      ...members,
-      ...textMember("schema_url", schemaUrl, repairs, "scope.")
-    })
+  const value = orNothing({
+    ...textMember("name", scope?.name ?? "", repairs, "scope."),
+    ...textMember("version", scope?.version ?? "", repairs, "scope."),
+    ...members,
+    ...textMember("schema_url", schemaUrl, repairs, "scope."),
+    ...unreadMembers(scopeSpans, "scope", flaws, repairs)
+  })
   yield
   const apart = resource.apart.copy()
   const texts = shareOf("scope", value, metadataBytesMax * SCOPE_SHARE, apart)

@@ -308,6 +308,15 @@ describe("a record that can't be read", () => {
       repairsOf(operation!).map(({ code, path }) => [code, path]),
       [["unreadable_origin", "resource"]]
     )
+    const attributes = [
+      attribute("service.name", { stringValue: "desk" }),
+      attribute("process.pid", { intValue: "x" })
+    ]
+    const [named] = preparedRead(readJson(exportOf([first!], { attributes }))).commands.flat()
+    assert.strictEqual(named!.agentId, "desk")
+    const { resource } = JSON.parse(named!.details.text).metadata
+    assert.deepStrictEqual(resource.attributes, { "service.name": "desk" })
+    assert.include(resource.as_sent, '{"key":"process.pid","value":{"intValue":"x"}}')
     const bytes = wrapped(1, Buffer.from([0xff]))
     const spans = wrapped(
       2,
