@@ -1,7 +1,7 @@
 /**
  * Texts that can't be stored: with U+0000, with half a surrogate pair, or of bytes that are no
- * UTF-8. Each such byte is read as half a pair, U+DC80 to U+DCFF, so that the bytes as sent are known
- * as long as the text is not mended.
+ * UTF-8. Each such byte is read as half a pair, U+DC80 to U+DCFF, so that the bytes as sent are
+ * known as long as the text is not mended.
  */
 import { isUtf8 } from "node:buffer"
 import { configureTextEncoding } from "@bufbuild/protobuf/wire"

@@ -201,8 +201,8 @@ interface SpanGroup {
 }
 
 /**
- * What spans share, made once. The sum of what all of them take at least is known before the first of
- * them is prepared.
+ * What spans share, made once. The sum of what all of them take at least is known before the first
+ * of them is prepared.
  */
 function* groupsOf(
   request: ExportTraceServiceRequest,
@@ -231,8 +231,9 @@ function* groupsOf(
 }
 
 /**
- * Prepare every span of an export, a part of one in a step. `tooLarge` says what to send less of, and
- * then nothing of the export may be stored; everything else that is wrong is wrong with single spans.
+ * Prepare every span of an export, a part of one in a step. `tooLarge` says what to send less of,
+ * and then nothing of the export may be stored; everything else that is wrong is wrong with single
+ * spans.
  */
 export function* prepareSpans(
   request: ExportTraceServiceRequest,

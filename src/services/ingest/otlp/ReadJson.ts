@@ -263,9 +263,9 @@ function* readJson<Type extends DescMessage>(
 
 /**
  * Read `application/json`, the JSON mapping of protobuf with OTLP's deviations: ids in hex, unknown
- * fields ignored, but not in the place of the resources, scopes or spans. Enums may be numbers, as OTLP
- * has them, or names; 64-bit integers strings or numbers, and neither is rounded. Bytes in texts that
- * are no UTF-8 are half pairs.
+ * fields ignored, but not in the place of the resources, scopes or spans. Enums may be numbers, as
+ * OTLP has them, or names; 64-bit integers strings or numbers, and neither is rounded. Bytes in
+ * texts that are no UTF-8 are half pairs.
  */
 export function* fromText<Type extends DescMessage>(
   type: Type,

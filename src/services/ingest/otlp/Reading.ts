@@ -1,6 +1,6 @@
 /**
- * How an export is read in either encoding: what it may ask for of memory, which lists of it are read
- * element by element, and what becomes of what can't be read. No encoding is read here.
+ * How an export is read in either encoding: what it may ask for of memory, which lists of it are
+ * read element by element, and what becomes of what can't be read. No encoding is read here.
  */
 import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf"
 import { NotJson } from "../../../domain/json/JsonBytes.ts"
@@ -151,8 +151,8 @@ export const refusalOf = (error: unknown, type: DescMessage): Undecodable => {
 }
 
 /**
- * The message in the place of one that can't be read, unless that costs the whole request: what of a
- * resource or scope can be read. Spans are refused, so what was sent of them is not kept.
+ * The message in the place of one that can't be read, unless that costs the whole request: what of
+ * a resource or scope can be read. Spans are refused, so what was sent of them is not kept.
  */
 export const unread = <Type extends DescMessage>(
   type: Type,
@@ -189,8 +189,8 @@ export interface Split {
 }
 
 /**
- * What scopes were called before OTLP 0.15, with the same fields: lists of them had a number of their
- * own, and were `instrumentationLibrarySpans` and the like.
+ * What scopes were called before OTLP 0.15, with the same fields: lists of them had a number of
+ * their own, and were `instrumentationLibrarySpans` and the like.
  */
 const OLD_LISTS_NUMBER = 1_000
 const oldNameOf = (name: string, word: string): string => name.replace(/^scope(?=[A-Z_]|$)/, word)

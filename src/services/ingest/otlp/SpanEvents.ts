@@ -75,8 +75,9 @@ export const readEvents = (
   events.map((event, index) => readEvent(event, index, startedAt, repairs))
 
 /**
- * Makes the events of a span. Ids say what an event is and not where it is, for an exporter that sends
- * a span again may have dropped the first ones; only equal events are distinguished by their order.
+ * Makes the events of a span. Ids say what an event is and not where it is, for an exporter that
+ * sends a span again may have dropped the first ones; only equal events are distinguished by their
+ * order.
  */
 class EventMaker {
   readonly #context: Context
@@ -128,9 +129,9 @@ const hasRoom = (part: EventPart, characters: number): boolean =>
   && part.characters + characters <= COMMAND_CHARACTERS_MAX
 
 /**
- * The operation with its first events, and the same operation again for each further part of them: of
- * a span that exists, the sequencer records what is new. Values that events of one part refer to may
- * come with the part before.
+ * The operation with its first events, and the same operation again for each further part of them:
+ * of a span that exists, the sequencer records what is new. Values that events of one part refer to
+ * may come with the part before.
  */
 export const eventPartsOf = (
   events: ReadonlyArray<ReadEvent>,

@@ -42,7 +42,10 @@ export interface Context {
   readonly repairs: RepairLog
 }
 
-/** Canonical microsecond form, nanoseconds cut; undefined for a time that can't be stored, and for 0. */
+/**
+ * Canonical microsecond form, nanoseconds cut; undefined for a time that can't be stored, and for
+ * 0.
+ */
 export const timeOf = (nanos: bigint): string | undefined => {
   const micros = nanos / NANOS_PER_MICRO
   return nanos > 0n && micros < MICROS_MAX ? formatMicros(micros) : undefined

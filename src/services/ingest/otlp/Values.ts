@@ -43,7 +43,9 @@ const integerOf = (value: bigint): JsonValue => {
   return Number.isSafeInteger(number) ? number : String(value)
 }
 
-/** Where a value is, counted from `metadata` or `payload`: below NESTING_MAX it becomes JSON text. */
+/**
+ * Where a value is, counted from `metadata` or `payload`: below NESTING_MAX it becomes JSON text.
+ */
 type Level = number
 /** Of a value that is within a JSON text. */
 const IN_TEXT: Level = Number.NEGATIVE_INFINITY
@@ -89,7 +91,9 @@ const jsonOf = (
   }
 }
 
-/** The key of a value whose own is too long: its beginning, and a hash that tells it from others. */
+/**
+ * The key of a value whose own is too long: its beginning, and a hash that tells it from others.
+ */
 const shortKey = (key: string): string =>
   `${mended(key.slice(0, SHORT_KEY_LENGTH))}…${sha256Hex(key)}`
 
@@ -107,8 +111,8 @@ const withKey = (
 }
 
 /**
- * Key-value pairs as an object that is at `level`. Integers beyond 2^53 become their digits, NaN and
- * the infinities their names, bytes base64, an empty value null.
+ * Key-value pairs as an object that is at `level`. Integers beyond 2^53 become their digits, NaN
+ * and the infinities their names, bytes base64, an empty value null.
  */
 export const attributesOf = (
   pairs: ReadonlyArray<KeyValue>,
