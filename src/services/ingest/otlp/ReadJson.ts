@@ -1,6 +1,12 @@
 /** Reads exports in JSON. */
 import { isUtf8 } from "node:buffer"
-import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf"
+import {
+  type DescField,
+  type DescMessage,
+  fromJson,
+  type JsonValue,
+  type MessageShape
+} from "@bufbuild/protobuf"
 import {
   isObject,
   JsonReader,
@@ -179,6 +185,10 @@ const otherSignals: ReadonlyMap<string, string> = new Map(
   ])
 )
 
+/** True for a member that is not read and holds something. */
+const isFilled = (field: DescField | undefined, text: string): boolean =>
+  field === undefined && text !== "null" && text !== "[]"
+
 const FORM = '{"resourceSpans":[{"scopeSpans":[{"spans":[…]}]}]}'
 
 /** Why a member that is not read refuses the request, where `list` is what is read. */
@@ -227,6 +237,7 @@ function* readJson<Type extends DescMessage>(
   const elements: Array<unknown> = []
   const lists = new Set<string>()
   let other: string | undefined
+  let lost: string | undefined
   let hasList = false
   for (const key of cursor.members()) {
     const field = byName.get(key)
@@ -243,12 +254,12 @@ function* readJson<Type extends DescMessage>(
     if (walks.push(walk) > MEMBERS_MAX) throw new TooMany(membersMessage)
     const text = cursor.textOf(walk)
     if (field === list && text !== "null") throw new Misplaced(`${excerpt(key)}: must be a list`)
-    if (field === undefined && (other === undefined || otherSignals.has(key))) other = key
+    if (field === undefined) other ??= key
+    if (level === 0 && otherSignals.has(key) && isFilled(field, text)) lost ??= key
     rest.push(`${JSON.stringify(field?.jsonName ?? key)}:${text}`)
   }
-  if (other !== undefined && (!hasList || (level === 0 && otherSignals.has(other)))) {
-    throw misplaced(other, list.jsonName, level)
-  }
+  const wrong = lost ?? (hasList ? undefined : other)
+  if (wrong !== undefined) throw misplaced(wrong, list.jsonName, level)
   const sum = (of: (walk: ValueWalk) => number) => walks.reduce((all, walk) => all + of(walk), 0)
   const outer = {
     levels: Math.max(0, ...walks.map(({ levels }) => levels)),

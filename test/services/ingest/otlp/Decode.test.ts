@@ -128,6 +128,8 @@ describe("OTLP in JSON", () => {
   it("takes nothing at all for an export of nothing", () => {
     assert.deepStrictEqual(fromJsonText("{}").resourceSpans, [])
     assert.deepStrictEqual(fromJsonText('{"resourceSpans":null}').resourceSpans, [])
+    const empty = '{"resourceSpans":[],"resourceLogs":[],"resourceMetrics":null}'
+    assert.deepStrictEqual(fromJsonText(empty).resourceSpans, [])
   })
 
   it("refuses what is no JSON, saying where", () => {
@@ -162,7 +164,7 @@ describe("OTLP in JSON", () => {
     ['{"resourceSpans":[5]}', /no ResourceSpans, and no object; send an object with scopeSpans$/],
     ['{"resourceLogs":[]}', /^"resourceLogs": these are log records: send them to \/v1\/logs$/],
     ['{"resource_metrics":[]}', /these are metrics: send them to \/v1\/metrics$/],
-    ['{"resourceSpans":[],"resourceLogs":[]}', /^"resourceLogs": these are log records/],
+    ['{"resourceSpans":[],"x":1,"resourceLogs":[{}]}', /^"resourceLogs": these are log records/],
     ['{"traceId":"0","spanId":"0"}', /^"traceId": this member is not read.*as in \{"resourceSpans"/]
   ])("refuses %s, and says what to send", (text, message) => {
     const { code, message: said } = problem(json(text))
