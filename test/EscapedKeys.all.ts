@@ -14,6 +14,7 @@ import { emptyReplay, replay } from "../src/actors/sequencer/SequencerState.ts"
 import { noteKeyConfusion } from "../src/cli/RuntimeNotice.ts"
 import { linkOf } from "../src/domain/chain/ChainLink.ts"
 import { ERASURE_ACTION } from "../src/domain/events/Erasure.ts"
+import { tableFields } from "../src/domain/events/EventFields.ts"
 import { recompute } from "../src/domain/events/HashChain.ts"
 import { canonicalize } from "../src/domain/json/CanonicalJson.ts"
 import { type JsonObject, parseJson, parseJsonWith } from "../src/domain/json/Json.ts"
@@ -28,7 +29,7 @@ import {
 } from "../src/domain/traces/TraceFact.ts"
 import { decodeOperation } from "../src/domain/traces/TraceOperation.ts"
 import { eventLine, readEvent } from "../src/exports/report/EventLine.ts"
-import { csvLine } from "../src/http/events/Csv.ts"
+import { selectedTable } from "../src/http/events/SelectedFields.ts"
 import { oneOrSeveralEvents } from "../src/http/traces/TraceRequest.ts"
 import { clientEvidenceOf } from "../src/http/verification/ClientEvidenceBody.ts"
 import { TestChain } from "./exports/support/Chains.ts"
@@ -188,7 +189,11 @@ describe("an engine that was misled does not change", () => {
         assert.strictEqual(recompute(body!)?.exact, true, name)
         const line = eventLine(readEvent(spelling)!, { metadata: true })
         assert.strictEqual(line.metadata?.text, canonical, name)
-        assert.include(csvLine(body!), `"${canonical.replaceAll('"', '""')}"`, name)
+        assert.include(
+          selectedTable(tableFields).line(body!),
+          `"${canonical.replaceAll('"', '""')}"`,
+          name
+        )
         const kept = finish(clientEvidenceOf(Buffer.from(`{"events":[${spelling}]}`)))
         assert("events" in kept)
         assert.strictEqual(canonicalize(kept.events[0]!.metadata as JsonObject), canonical, name)

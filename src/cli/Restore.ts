@@ -53,6 +53,8 @@ export interface RestoreReport {
   readonly taken_at: string
   /** False with --check, and where a kept checkpoint contradicts. */
   readonly restored: boolean
+  /** True if it has the MAC of a secret that was not in the folder itself. */
+  readonly authenticated: boolean
   readonly records: number
   readonly links_checked: number
   readonly checkpoints_checked: number
@@ -62,14 +64,18 @@ export interface RestoreReport {
   readonly gaps: ReadonlyArray<ChainGap>
 }
 
+const NOT_AUTHENTICATED =
+  "ALK_SECRET is not set: who had the folder in hand can have written another history into it"
+
 /** The report for a person. */
 export const restoreLines = (report: RestoreReport): string => {
-  const { checkpoints_checked, folder, gaps, heads, links_checked, records, restored, waiting } =
-    report
+  const { authenticated, checkpoints_checked, folder, gaps, heads, links_checked } = report
+  const { records, restored, waiting } = report
   const done = restored ? `${count(records)} records restored` : "nothing was written"
   return [
     `backup in ${folder}, of ${report.taken_at}: ${done}`,
     `${count(links_checked)} links and ${count(checkpoints_checked)} signed checkpoints hold`,
+    ...(authenticated ? [] : [NOT_AUTHENTICATED]),
     ...heads.map(
       ({ chain, sequence_number, tenant_id }) =>
         `  ${tenant_id.padEnd(24)} ${chain.padEnd(7)} up to ${count(sequence_number)}`

@@ -8,7 +8,7 @@ export class Unstorable extends Error {
   override readonly name = "Unstorable"
 }
 
-/** The service takes 32 levels of metadata; what nests deeper than this may be a circle. */
+/** The service takes 64 levels of metadata; what nests deeper than this may be a circle. */
 const LEVELS_MAX = 100
 
 const refuse = (path: string, problem: string): never => {

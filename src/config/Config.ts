@@ -124,6 +124,8 @@ export interface Config {
   readonly bootstrapKeys: ReadonlyArray<BootstrapKey>
   /** Plain events are prepared, and cut into columns, in WebAssembly. */
   readonly fastAccept: boolean
+  /** Actions of events may have any printable name, unless a request says otherwise. */
+  readonly anyAction: boolean
   readonly limits: {
     readonly bodyBytesMax: number
     /** Of all requests in flight together. */

@@ -358,6 +358,7 @@ const configOf = (values: Values, context: ProcessContext, secrets: Config["secr
     adminToken: values.ALK_ADMIN_TOKEN,
     bootstrapKeys: values.ALK_BOOTSTRAP_KEYS ?? [],
     fastAccept: values.ALK_FAST_ACCEPT === "true",
+    anyAction: values.ALK_ACTIONS === "any",
     limits: limitsOf(values),
     quotas: {
       eventsPerSecond: values.ALK_QUOTA_EVENTS_PER_SECOND,

@@ -317,6 +317,12 @@ export const variables = {
     "128",
     "action of an event"
   ),
+  ALK_ACTIONS: limits.withDefault(
+    oneOf(["noun.verb", "any"]),
+    "noun.verb",
+    "names that actions of events may have, unless a request says actions=: dotted names, or any 1 to"
+      + " 256 printable characters"
+  ),
   ALK_FAST_ACCEPT: server.withDefault(
     oneOf(["true", "false"]),
     "true",

@@ -12,8 +12,13 @@ export const PROBE_TENANT = "_probe"
 /** Characters of an id that a client chooses. */
 export const ID_LENGTH_MAX = 256
 
+/** Characters of the id of an actor or a resource, which has it from another system. */
+export const PARTY_ID_LENGTH_MAX = 1_024
+
 /** Form of ids from clients: whole Unicode characters, no control characters. */
 export const CLIENT_ID_FORM = /^[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,256}$/u
+/** The same, of an actor or a resource. */
+export const PARTY_ID_FORM = /^[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,1024}$/u
 const TENANT_ID_FORM = /^[a-z0-9][a-z0-9_-]{0,62}$/
 const RECEIPT_ID_FORM = /^rcp_[0-9a-f]{52}$/
 const API_KEY_FORM = /^(?:alk|svc)_live_[0-9A-Za-z]{32,128}$/
@@ -64,6 +69,9 @@ export const sha256Hex = (text: string | Buffer): string => hash("sha256", text,
 
 /** True for 1 to ID_LENGTH_MAX whole Unicode characters without C0, DEL and C1 controls. */
 export const isClientId = (text: string): boolean => CLIENT_ID_FORM.test(text)
+
+/** The same for 1 to PARTY_ID_LENGTH_MAX of them. */
+export const isPartyId = (text: string): boolean => PARTY_ID_FORM.test(text)
 
 /** True for the ids that tenants may have; SYSTEM_TENANT is not one of them. */
 export const isTenantId = (text: string): boolean => TENANT_ID_FORM.test(text)

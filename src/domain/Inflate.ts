@@ -1,15 +1,16 @@
 /**
- * Undoes compression: all of the input or nothing of it. Every frame of zstd and every member of gzip
- * is read, what follows the last one is refused, and so is more than so many bytes. Node's own
- * functions read the first frame and pass over the rest without a word.
- * Sources: RFC 8878, section 3.1 (zstd frames); RFC 1952, section 2.2 (gzip members).
+ * Undoes compression: all of the input or nothing of it. Every frame of zstd, member of gzip and stream
+ * of deflate is read, what follows the last one is refused, and so is more than so many bytes. Node's
+ * own functions read the first frame and pass over the rest without a word.
+ * Sources: RFC 8878, section 3.1 (zstd frames); RFC 1952, section 2.2 (gzip members); RFC 1950, section
+ * 2.2 (zlib streams); RFC 9110, section 8.4.1.2 (deflate is zlib, and some send it without its header).
  */
 import type { Transform } from "node:stream"
 import { promisify } from "node:util"
 import zlib from "node:zlib"
 
-/** What can be undone. */
-export type Coding = "gzip" | "zstd" | "br"
+/** What can be undone. `deflate` is zlib, or the raw stream in it. */
+export type Coding = "gzip" | "zstd" | "br" | "zlib" | "deflate"
 
 /** The bytes are not of this coding, not all of them, or more than they may be. */
 export class InflateFailed extends Error {
@@ -37,11 +38,25 @@ const failure = (coding: Coding, bytesMax: number, cause: unknown): InflateFaile
   return invalid(coding, code === "Z_BUF_ERROR" ? ": it breaks off" : "", cause)
 }
 
+/** Of these Node reads one frame. */
+const areFramesJoined: ReadonlySet<Coding> = new Set(["zstd", "zlib", "deflate"])
+
+/** zlib's method in the low half of the first byte: no encoder pads the first block of raw deflate so. */
+const ZLIB_METHOD = 8
+/** What both bytes of a zlib header are divisible by. */
+const ZLIB_CHECK = 31
+
+/** True for the header of zlib, or what there is of it. */
+const isZlib = ([first, second]: Buffer): boolean =>
+  first !== undefined
+  && (first & 0x0f) === ZLIB_METHOD
+  && (second === undefined || (first * 256 + second) % ZLIB_CHECK === 0)
+
 /** What follows the bytes that were read: another frame of them, or nothing. */
 const following = (coding: Coding, bytes: Buffer, read: number, frames: number): Buffer => {
   const left = bytes.subarray(read)
   if (left.length === 0) return left
-  if (coding === "zstd" && read > 0) {
+  if (areFramesJoined.has(coding) && read > 0) {
     if (frames < FRAMES_MAX) return left
     throw invalid(coding, `: it has over ${FRAMES_MAX} frames`)
   }
@@ -67,10 +82,21 @@ interface Read {
 
 type Decode = (input: Buffer, options: Options) => Read
 
+/** A function of zlib and of raw deflate, chosen by the input. */
+const byHeader =
+  <Result>(
+    wrapped: (input: Buffer, options: Options) => Result,
+    raw: (input: Buffer, options: Options) => Result
+  ) =>
+  (input: Buffer, options: Options): Result =>
+    (isZlib(input) ? wrapped : raw)(input, options)
+
 const decoders = {
   gzip: zlib.gunzipSync,
   zstd: zlib.zstdDecompressSync,
-  br: zlib.brotliDecompressSync
+  br: zlib.brotliDecompressSync,
+  zlib: zlib.inflateSync,
+  deflate: byHeader<Buffer>(zlib.inflateSync, zlib.inflateRawSync)
 } as unknown as Readonly<Record<Coding, Decode>>
 
 type PoolDecode = (input: Buffer, options: Options) => Promise<Read>
@@ -78,7 +104,9 @@ type PoolDecode = (input: Buffer, options: Options) => Promise<Read>
 const poolDecoders = {
   gzip: promisify(zlib.gunzip),
   zstd: promisify(zlib.zstdDecompress),
-  br: promisify(zlib.brotliDecompress)
+  br: promisify(zlib.brotliDecompress),
+  zlib: promisify(zlib.inflate),
+  deflate: byHeader<Promise<Buffer>>(promisify(zlib.inflate), promisify(zlib.inflateRaw))
 } as unknown as Readonly<Record<Coding, PoolDecode>>
 
 /** Asks for one frame after the other to be read, and puts them together. */
@@ -148,12 +176,19 @@ const STREAM_PIECE_BYTES = 262_144
 /** log2 of the window that a zstd frame may ask for: 8 MiB, what RFC 8878 asks decoders to take. */
 const ZSTD_WINDOW_LOG_MAX = 23
 
-const streams: Readonly<Record<Coding, () => Transform & { readonly bytesWritten: number }>> = {
-  gzip: () => zlib.createGunzip({ chunkSize: STREAM_PIECE_BYTES }),
-  br: () => zlib.createBrotliDecompress({ chunkSize: STREAM_PIECE_BYTES }),
+type Stream = Transform & { readonly bytesWritten: number }
+
+const inPieces = { chunkSize: STREAM_PIECE_BYTES }
+
+const streams: Readonly<Record<Coding, (input: Buffer) => Stream>> = {
+  gzip: () => zlib.createGunzip(inPieces),
+  br: () => zlib.createBrotliDecompress(inPieces),
+  zlib: () => zlib.createInflate(inPieces),
+  deflate: (input) =>
+    isZlib(input) ? zlib.createInflate(inPieces) : zlib.createInflateRaw(inPieces),
   zstd: () =>
     zlib.createZstdDecompress({
-      chunkSize: STREAM_PIECE_BYTES,
+      ...inPieces,
       params: { [zlib.constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX }
     })
 }
@@ -180,7 +215,7 @@ export const inflatePieces = (
     ended(failed)
   }
   const read = (input: Buffer, frame: number): void => {
-    const reading = streams[coding]()
+    const reading = streams[coding](input)
     stream = reading
     reading.on("data", (piece: Buffer) => {
       if (!isOver) take(piece)

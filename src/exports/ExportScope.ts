@@ -172,7 +172,8 @@ export const openScope = Effect.fn("ExportScope.open")(function* (
   const generatedAt = currentTime()
   const { eventsOnly = false, filter, tenantId } = request
   const { from, fromSequence, to, toSequence } = filter
-  const bounds = { from, to, fromSequence, toSequence }
+  // The end of the supported history bounds nothing: the part goes on to the head.
+  const bounds = { from, to: to === HISTORY_TO ? undefined : to, fromSequence, toSequence }
   const report = yield* verifier.verifyTenant({
     tenantId,
     requireHead: true,

@@ -36,17 +36,19 @@ chained and visible to the list. \`X-Service-Sync: true\` or \`?sync=true\` wait
 Errors are \`{"error": {"code", "message", "field"?, "request_id"}}\`, except on
 \`POST /v1/events/batch\`, where \`error\` is the message and the rest is beside it. A method
 that a route doesn't have is answered 405 \`method_not_allowed\` with \`Allow\`, an unknown route
-404 \`not_found\`. \`X-Request-Id\` is accepted or made, and echoed; \`traceparent\` is honoured.
+404 \`not_found\` with the address that was probably meant. \`X-Request-Id\` is accepted or made, and
+echoed; \`traceparent\` is honoured.
 
-Request bodies may be gzip, zstd or br (\`Content-Encoding\`). Every frame or member of one is read;
-one that breaks off, or that anything else follows, is refused. Limits hold after decompression, and a
-body may inflate to 512 times its size, or to 1 MiB. Responses are compressed on request, the stream is
-not.
+Request bodies may be gzip, zstd, br, deflate or zlib (\`Content-Encoding\`). Every frame or member of
+one is read; one that breaks off, or that anything else follows, is refused. Limits hold after
+decompression, and a body may inflate to 512 times its size, or to 1 MiB. A byte order mark before a
+text is passed over. Responses are compressed on request, the stream is not.
 
 A query parameter that a route doesn't know, or that is repeated or empty, is refused with 400 on
-every route; the message proposes the name that was probably meant. So is a field that a body
-doesn't have, but for the items of \`/v1/events\` and \`/v1/events/batch\`: those are stored without
-it, and the answer says so in \`warnings\`. OTLP's own rules hold for exports of OpenTelemetry.
+every route but \`/healthz\` and \`/readyz\`; the message proposes the name that was probably meant.
+So is a field that a body doesn't have, but for the items of \`/v1/events\` and \`/v1/events/batch\`:
+those are stored without it, and the answer says so in \`warnings\`. OTLP's own rules hold for exports
+of OpenTelemetry.
 
 Every route that takes a key may answer 400 (the request can't be read), 401, 429 (too many wrong
 keys from one address, or a quota), and 503. What an object names here is what is known today: more

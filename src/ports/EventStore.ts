@@ -3,7 +3,7 @@
  * The store is a view that can be dropped and rebuilt; it never decides anything.
  */
 import { Context, type Effect, Schema, type Stream } from "effect"
-import type { CountedBy, EventDimension } from "../domain/events/EventFields.ts"
+import type { CountedBy } from "../domain/events/EventFields.ts"
 import type { EventFilter } from "../domain/events/EventFilter.ts"
 
 /** The store can't be reached, refuses to work, or stored less than it was given. */
@@ -156,9 +156,7 @@ export interface Stats {
 export interface FacetsQuery {
   readonly tenantId: string
   readonly filter: EventFilter
-  readonly fields: ReadonlyArray<EventDimension>
-  /** Of metadata, without its prefix. */
-  readonly paths: ReadonlyArray<string>
+  readonly fields: ReadonlyArray<CountedBy>
   /** Values of each at most. */
   readonly limit: number
 }

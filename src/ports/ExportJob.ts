@@ -51,6 +51,9 @@ export const ExportJob = Schema.Struct({
   tenant_id: tenant("Whose events it exports."),
   kind: Schema.Literals(jobKinds),
   pdf: Schema.Boolean.annotate({ description: "Whether a pack has the PDF in it." }),
+  bom: optional(Schema.Literal(true)).annotateKey({
+    description: "Of CSV: it begins with a byte order mark."
+  }),
   label: optional(text("For people.")),
   filter: StoredFilter,
   created_by: text("Id of the API key that asked for it; `admin` for the admin token."),

@@ -24,32 +24,51 @@ export class SqlRefused extends Schema.TaggedError<SqlRefused>()("SqlRefused", {
   message: Schema.String
 }) {}
 
-export interface SqlQuestion {
+/** What an answer is written as. */
+export interface SqlForm {
+  readonly format: SqlFormat
+  /** Of CSV: it begins with a byte order mark. */
+  readonly bom?: boolean
+}
+
+export interface SqlQuestion extends SqlForm {
   readonly tenantId: string
   readonly sql: string
-  readonly format: SqlFormat
+}
+
+export interface SqlColumn {
+  readonly name: string
+  /** Of ClickHouse. */
+  readonly type: string
+}
+
+export interface SqlAnswer {
+  readonly bytes: Buffer
+  readonly columns: ReadonlyArray<SqlColumn>
 }
 
 /** Events as a table. */
 export interface EventTableQuery extends EventListQuery {
   readonly fields: ReadonlyArray<ListedField>
-  readonly format: SqlFormat
+  readonly format: "parquet" | "ndjson"
 }
 
 export class SqlStore extends Context.Service<
   SqlStore,
   {
     /**
-     * The whole answer in its format. `deduplicate` as in EventStore.
-     * @error SqlRefused for a statement that may not run, or that ClickHouse can't
+     * The whole answer in its format: in JSON and NDJSON integers beyond 2^53 are texts, CSV is as
+     * that of events. `deduplicate` as in EventStore.
+     * @error SqlRefused for a statement that may not run, or that ClickHouse can't, and for two
+     * columns of one name
      */
     answer(
       question: SqlQuestion,
       deduplicate: boolean
-    ): Effect.Effect<Buffer, SqlRefused | StoreUnavailable>
+    ): Effect.Effect<SqlAnswer, SqlRefused | StoreUnavailable>
     /**
-     * All events of a list as one table in a format, within the limits of statements; `metadata` as its
-     * JSON text, what is at a path of it as a text.
+     * All events of a list as one table in a format, within the limits of statements; `metadata` as
+     * its JSON text, what is at a path of it as a text.
      * @error SqlRefused for more than an answer may hold
      */
     events(

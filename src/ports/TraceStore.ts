@@ -182,6 +182,14 @@ export interface MisnumberedFact {
   readonly actual: number
 }
 
+/** An execution whose facts before `beforeSequence` of the chain lose their details. */
+export interface ExecutionErasure {
+  readonly executionId: string
+  readonly beforeSequence: number
+  /** Canonical time. */
+  readonly erasedAt: string
+}
+
 export interface TraceKey {
   readonly tenantId: string
   readonly id: string
@@ -307,17 +315,13 @@ export class TraceStore extends Context.Service<
     ): StoreResult<ReadonlyArray<LoadedExecution>>
 
     /**
-     * Take the details out of every fact of an execution before a sequence of the chain: rows
+     * Take the details out of every fact of executions before a sequence of the chain: rows
      * of version 1 replace them, and no query finds the old ones when this returns. What is erased
      * already stays as it is; what is there but is no fact goes, and is missing from then on.
-     * Facts of it that were set aside lose theirs too.
+     * Facts of them that were set aside lose theirs too. Of an execution that is named twice the
+     * last counts. The statements are as many for one as for a thousand.
      */
-    eraseDetails(
-      tenantId: string,
-      executionId: string,
-      beforeSequence: number,
-      erasedAt: string
-    ): StoreResult<void>
+    eraseDetails(tenantId: string, erasures: ReadonlyArray<ExecutionErasure>): StoreResult<void>
 
     /**
      * All rows of an execution by chain sequence; of physical duplicates those with other bytes.

@@ -19,7 +19,7 @@ import { runningLog } from "./RunningLog.ts"
 export const backup = Effect.fnUntraced(
   function* (config: Config, args: BackupArguments, print: (text: string) => void) {
     const { serviceName, topics } = config
-    const { keys, source } = yield* runningLog(config, "backup")
+    const { keys, mac, source } = yield* runningLog(config, "backup")
     const folder = new BackupFolder(args.folder)
     yield* Effect.acquireRelease(
       Effect.sync(() => folder.open()),
@@ -35,6 +35,7 @@ export const backup = Effect.fnUntraced(
         topic_prefix: topics.prefix
       },
       keys: args.withKeys ? keys : [],
+      mac,
       isGenuine: (_topic, _partition, { refused }) => refused === undefined,
       progress: (line) => progress.at(line)
     })

@@ -9,11 +9,10 @@ import { type RestoreArguments, type RestoreReport, restoreLines } from "../cli/
 import { Progress } from "../cli/terminal/Progress.ts"
 import type { Config } from "../config/Config.ts"
 import { type ChainGap, gapOf, type KeptCheckpoint } from "../domain/backup/BackupGap.ts"
-import { type BackupManifest, partOf } from "../domain/backup/BackupManifest.ts"
+import { type BackupManifest, isOfService } from "../domain/backup/BackupManifest.ts"
 import { treeNameOf } from "../domain/chain/Chains.ts"
 import { parseJson } from "../domain/json/Json.ts"
 import { RecordMac } from "../domain/records/RecordMac.ts"
-import { topicName } from "../domain/records/Topics.ts"
 import { BackupFolder } from "../exports/backup/BackupFolder.ts"
 import { refuse, refusing } from "../exports/backup/BackupRefused.ts"
 import { keptCheckpoints } from "../exports/backup/KeptNotes.ts"
@@ -78,31 +77,36 @@ const keyOf = ({ folder, manifest }: Opened, name: string): string | undefined =
   return found && folder.check(found).toString()
 }
 
-/** The secret with which the service will start, if it is the one of the backup's records. */
-const checkSecret = Effect.fnUntraced(function* (opened: Opened) {
-  const { config, folder, manifest } = opened
-  const secret =
-    (config.secret && Redacted.value(config.secret)) ?? keyOf(opened, SECRET_FILE)?.trim()
-  if (secret === undefined) {
-    return yield* refuse("restore: the backup has no keys: set ALK_SECRET to the service's secret")
+/** The secret with which the service will start. */
+const secretOf = (opened: Opened): string | undefined => {
+  const { secret } = opened.config
+  return secret === undefined ? keyOf(opened, SECRET_FILE)?.trim() : Redacted.value(secret)
+}
+
+/** Refuses a backup that was written, or edited, by somebody who has not the secret; if it is known. */
+const checkManifest = (opened: Opened) => {
+  const { folder, manifest } = opened
+  const secret = secretOf(opened)
+  return secret === undefined || isOfService(manifest, new RecordMac(secret))
+    ? Effect.void
+    : refuse(
+        `restore: the MAC of ${folder.path}/manifest.json is not that of the service: ALK_SECRET is not `
+          + "the one that the service had, so set it back, or the backup was edited"
+      )
+}
+
+const checkKeys = (opened: Opened) => {
+  const { config } = opened
+  if (secretOf(opened) === undefined) {
+    return refuse("restore: the backup has no keys: set ALK_SECRET to the service's secret")
   }
   const signs = config.signingKeyFile !== undefined || !embedsBroker(config)
-  if (!signs && keyOf(opened, SIGNING_KEY_FILE) === undefined) {
-    return yield* refuse(
-      "restore: the backup has no keys: name the service's signing key in ALK_SIGNING_KEY_FILE"
-    )
-  }
-  const part = partOf(manifest, "registry", 0)
-  const [segment] = part?.segments ?? []
-  if (segment === undefined) return
-  const topic = topicName(manifest.topic_prefix, "registry")
-  const mac = new RecordMac(secret)
-  const own = folder
-    .records(segment)
-    .some((record) => mac.refusal({ ...record, topic, partition: 0 }) === undefined)
-  if (own) return
-  return yield* refuse("restore: ALK_SECRET is not the one that the service had: set it back")
-})
+  return signs || keyOf(opened, SIGNING_KEY_FILE) !== undefined
+    ? Effect.void
+    : refuse(
+        "restore: the backup has no keys: name the service's signing key in ALK_SIGNING_KEY_FILE"
+      )
+}
 
 /** Nothing of another service, or of another restore, may be there. */
 const checkFolder = ({ config }: Opened) => {
@@ -172,6 +176,7 @@ export const restore = Effect.fnUntraced(function* (
     return yield* refuse(`restore: ${args.folder} has no manifest: it is no backup`)
   }
   const opened: Opened = { config, folder, manifest }
+  yield* checkManifest(opened)
   const line = new Progress(args.quiet)
   const progress = (text: () => string) => line.at(text)
   const kept = readKept(opened, args.checkpoints)
@@ -180,7 +185,7 @@ export const restore = Effect.fnUntraced(function* (
   const isWritten = !args.checkOnly && !isContradicted(gaps)
   if (isWritten) {
     yield* checkConfig(opened)
-    yield* checkSecret(opened)
+    yield* checkKeys(opened)
   }
   const records = isWritten ? yield* writeAll(opened, progress, report) : 0
   line.end()
@@ -188,6 +193,7 @@ export const restore = Effect.fnUntraced(function* (
     folder: args.folder,
     taken_at: manifest.taken_at,
     restored: isWritten,
+    authenticated: config.secret !== undefined,
     records,
     links_checked: verified.records,
     checkpoints_checked: verified.checkpoints,

@@ -48,7 +48,7 @@ const keysOf = (
 const sourceOf = Effect.fnUntraced(function* (
   config: Config,
   brokers: Brokers,
-  secret: string,
+  mac: RecordMac,
   command: string
 ) {
   const { prefix } = config.topics
@@ -58,7 +58,6 @@ const sourceOf = Effect.fnUntraced(function* (
     isClientIdOwn: false
   }
   const { log, writtenEnds } = yield* existingLog(settings, prefix)
-  const mac = new RecordMac(secret)
   const readOnly = {
     ...log,
     writer: () =>
@@ -92,6 +91,6 @@ export const runningLog = Effect.fnUntraced(function* (config: Config, command: 
     addresses: kafka._tag === "External" ? kafka.brokers : []
   }
   const keys = keysOf(config, running)
-  const source = yield* sourceOf(config, brokers, yield* secretOf(keys, command), command)
-  return { keys, source }
+  const mac = new RecordMac(yield* secretOf(keys, command))
+  return { keys, mac, source: yield* sourceOf(config, brokers, mac, command) }
 })

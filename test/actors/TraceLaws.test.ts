@@ -3,10 +3,12 @@
  * is forgotten and loaded again, every tenant's facts are the same, and they add up to executions
  * that make sense.
  */
+
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { TraceCommand } from "../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
+import { spanGraphOf } from "../../src/domain/traces/SpanGraph.ts"
 import { parseFact, recomputeFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import { foldFacts, type TraceView } from "../../src/domain/traces/TraceView.ts"
@@ -181,14 +183,14 @@ const groupsOf = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): Readonly
 const executionsOf = (partition: Partition) =>
   groupsOf(factsOf(partition), (fact) => `${fact.tenant_id} ${fact.execution_id}`)
 
-/** True if some span follows from itself. */
-const hasCycle = (view: TraceView): boolean => {
-  const sources = new Map(
-    view.spans.map(({ caused_by_span_ids, id, parent_span_id }) => [
-      id,
-      [...caused_by_span_ids, ...(parent_span_id === undefined ? [] : [parent_span_id])]
-    ])
-  )
+/** True if some span of the graph follows from itself. */
+const hasCycle = ({ execution, spans }: TraceView): boolean => {
+  const rootSpanId = execution?.root_span_id ?? ""
+  const sources = new Map<string, Array<string>>()
+  for (const { source, target } of spanGraphOf({ rootSpanId, spans, eventCounts: new Map() })
+    .edges) {
+    sources.set(target, [...(sources.get(target) ?? []), source])
+  }
   const settled = new Set<string>()
   const open = new Set<string>()
   const visit = (id: string): boolean => {
@@ -293,16 +295,26 @@ describe("traces", () => {
             const some = facts.filter((fact) => fact.type === type).map(keyOf)
             assert.strictEqual(new Set(some).size, some.length, type)
           }
-          count("execution.ended", () => "the only one")
+          const starts = facts.flatMap((fact) => (fact.type === "execution.started" ? [fact] : []))
+          if (starts[0]!.source === "api") count("execution.ended", () => "the only one")
+          const ends = facts.filter(({ type }) => /^execution\.(?:ended|resumed)$/.test(type))
+          for (const [at, end] of ends.entries()) {
+            const before = ends[at - 1]
+            const said = (fact: TraceFact | undefined) =>
+              fact?.type === "execution.ended" ? `${fact.status} ${fact.ended_at}` : ""
+            assert.notStrictEqual(said(end), said(before), "an end that says nothing new")
+          }
           count("span.started", (fact) => "span_id" in fact && fact.span_id)
           count("span.ended", (fact) => "span_id" in fact && fact.span_id)
           count("span.event", (fact) => "event_id" in fact && fact.event_id)
-          const started = facts.filter((fact) => fact.type === "execution.started")
-          assert.isAtMost(started.length, 2)
-          if (started.length === 2) {
-            assert.deepStrictEqual(
-              started.map(({ provisional }) => provisional),
-              [true, undefined]
+          for (const [at, start] of starts.entries()) {
+            const before = starts[at - 1]
+            if (before === undefined) continue
+            // Of the same kind the earlier one, or a root after none.
+            assert.isTrue(
+              before.provisional === start.provisional
+                ? start.started_at <= before.started_at
+                : before.provisional === true
             )
           }
           const roots = view.spans.filter(({ parent_span_id }) => parent_span_id === undefined)

@@ -120,6 +120,7 @@ describe("parseConfig", () => {
       adminToken: undefined,
       bootstrapKeys: [],
       fastAccept: true,
+      anyAction: false,
       limits: {
         bodyBytesMax: 16_777_216,
         bodyBudgetBytes: 134_217_728,

@@ -5,10 +5,13 @@ import {
   chosenValues,
   restOf,
   toggleValue,
+  whereFields,
   whereValue,
   withCondition,
   wordBefore
 } from "../../src/console/state/Where.ts"
+import { whereNames } from "../../src/domain/events/EventFields.ts"
+import { METADATA_PREFIX } from "../../src/domain/events/MetadataPath.ts"
 import { TestChain } from "../exports/support/Chains.ts"
 import { matches } from "../support/Matches.ts"
 
@@ -117,5 +120,11 @@ describe("an expression without its last word", () => {
       const { start } = wordBefore(text, text.length)
       assert.strictEqual(restOf(text, start, text.length), rest)
     }
+  })
+})
+
+describe("the fields that are completed", () => {
+  it("are those that the service has", () => {
+    assert.sameMembers([...whereFields], [...whereNames, METADATA_PREFIX])
   })
 })

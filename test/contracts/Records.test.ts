@@ -538,7 +538,7 @@ describe("broken records fail their schema", () => {
     ["created_at", "2026-11-21T10:00:01Z"],
     ["created_at", "2026-11-21T10:00:01.204711+00:00"],
     ["timestamp", "2026-13-21T10:00:01.000001Z"],
-    ["action", "nodots"],
+    ["action", "line\nfeed"],
     ["outcome", "maybe"],
     ["tenant_id", "Acme"],
     ["id", ""],

@@ -5,6 +5,7 @@
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -16,9 +17,13 @@ import {
 import { join } from "node:path"
 import { Kafka, logLevel } from "kafkajs"
 import { afterAll, assert, describe, it } from "vitest"
+import type { BackupHead, BackupPart } from "../../src/domain/backup/BackupManifest.ts"
+import { SegmentWriter } from "../../src/domain/backup/BackupSegment.ts"
 import { makeCheckpoint } from "../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
+import { RecordMac } from "../../src/domain/records/RecordMac.ts"
+import { BackupFolder } from "../../src/exports/backup/BackupFolder.ts"
 import { begin, type Ended, endCommands } from "../cli/CommandRuns.ts"
 import { Client } from "../support/Client.ts"
 import { eventuallyAsync } from "../support/Eventually.ts"
@@ -379,6 +384,33 @@ describe("a drill", () => {
     assert.include(errors, `${file} is damaged`)
     assert.isFalse(existsSync(fresh["ALK_DATA_DIR"]!))
     writeFileSync(path, whole)
+  })
+
+  it("refuses a backup that was edited, with its own secret too", async () => {
+    const edited = join(root, "edited")
+    cpSync(backups, edited, { recursive: true })
+    const folder = new BackupFolder(edited)
+    const { content_sha256, mac, ...content } = folder.manifest()!
+    const isLeft = (head: BackupHead) => head.tenant_id !== "acme" || head.chain !== "events"
+    const without = (part: BackupPart): BackupPart => {
+      const writer = new SegmentWriter()
+      for (const record of part.segments.flatMap((segment) => folder.records(segment))) {
+        if (String(record.key) !== "acme") writer.append(record)
+      }
+      const { records } = writer
+      return { ...part, segments: [folder.write(part, writer.finish(), records)] }
+    }
+    const parts = content.parts.map((part) => (part.topic === "events" ? without(part) : part))
+    const own = new RecordMac(readFileSync(join(edited, "keys/secret"), "utf8").trim())
+    for (const [by, refusal] of [
+      [new RecordMac("the secret of somebody else"), "or the backup was edited"],
+      [own, "the chains are not those with which alk.state ends"]
+    ] as const) {
+      folder.complete({ ...content, parts, heads: content.heads.filter(isLeft) }, by)
+      const { end, errors } = await alk(environment("edited"), "restore", edited, "--check")
+      assert.strictEqual(end, 1)
+      assert.include(errors, refusal)
+    }
   })
 
   it("refuses a backup whose tree is not the one that was kept", async () => {

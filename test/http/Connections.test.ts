@@ -2,6 +2,7 @@
  * What the server says of a connection, whatever is sent on it: every request that it takes gets an
  * answer with an error body, a connection that ends says so first, and one that goes on really does.
  */
+import { connect } from "node:net"
 import { Effect, Layer, Queue, Stream } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { CurrentServerTimes, SERVER_TIMES } from "../../src/http/server/ServerTimes.ts"
@@ -211,7 +212,7 @@ describe("an answer before the body was read", () => {
     [
       "an unknown coding",
       "/v1/events",
-      `${key(WRITE_KEY)}${json}Content-Encoding: deflate\r\n`,
+      `${key(WRITE_KEY)}${json}Content-Encoding: compress\r\n`,
       415
     ],
     ["no Host", "/v1/events", key(WRITE_KEY) + json, 400],
@@ -224,6 +225,25 @@ describe("an answer before the body was read", () => {
       )
     )
     .filter(({ bytes, status }) => status !== 413 || bytes > MIB)
+
+  it.each([true, false])(
+    "can be read behind a body that was sent whole: chunked %s",
+    {
+      timeout: 20_000
+    },
+    async (isChunked) => {
+      const headers = `${key(WRITE_KEY)}${json}`
+      const socket = connect(api.port, "127.0.0.1").pause()
+      const head = await new Promise<string>((resolve, reject) => {
+        socket.on("error", reject)
+        socket.write(request("/v1/events", headers, 24 * MIB, isChunked), (error) => {
+          if (error == null) socket.on("data", (data) => resolve(String(data))).resume()
+        })
+      })
+      socket.destroy()
+      assert.match(head, /^HTTP\/1\.1 413 /)
+    }
+  )
 
   it.each(cases)(
     "tells the truth about the connection: $why, $bytes bytes, chunked $isChunked",

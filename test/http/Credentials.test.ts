@@ -41,6 +41,23 @@ const createLink = async (key: string): Promise<MadeLink> => {
   return body
 }
 
+describe("a header that is no bearer", () => {
+  it.each([
+    ["Bearer%20KEY", "%20"],
+    ["Bearer+KEY", "the word Bearer and a space"],
+    ['"Bearer KEY"', "the word Bearer and a space"],
+    ["KEY", "the word Bearer and a space"],
+    ["", "send the header"]
+  ])("is said to be what it is, without the key: %s", async (header, expected) => {
+    api = await TestApi.start()
+    const authorization = header.replace("KEY", READ_KEY)
+    const answer = await api.call("/v1/events", { headers: { authorization } })
+    assert.strictEqual(answer.status, 401)
+    assert.include(answer.body.error.message, expected)
+    assert.notInclude(answer.text, READ_KEY)
+  })
+})
+
 describe("revoking a key", () => {
   it("ends the links that were made with it, those of other keys not, and says so", async () => {
     const world = new World()

@@ -116,6 +116,15 @@ const recordOf = (id: string) => {
 }
 
 describe("an export job", () => {
+  it("begins its table with a byte order mark where that is asked for", async () => {
+    const plain = await ended({ kind: "csv", bom: false })
+    const marked = await ended({ kind: "csv", bom: true })
+    assert.isTrue(marked.bom)
+    assert.notProperty(plain, "bom")
+    const [{ bytes: with_ }, { bytes: without }] = [await file(marked.id), await file(plain.id)]
+    assert.deepStrictEqual(with_, Buffer.concat([Buffer.from("\ufeff"), without]))
+  })
+
   it("makes the table of the list, and says how it was named, sized and hashed", async () => {
     const { body, headers, status } = await ask({
       kind: "csv",
@@ -267,6 +276,8 @@ describe("what can't be asked for", () => {
     [{ kind: "xlsx" }, "kind: must be one of pdf, pack, csv, ndjson, ocsf"],
     [{ kind: "csv", pdf: true }, "pdf: is for packs only; leave it out for the kind csv"],
     [{ kind: "pack", pdf: "no" }, "pdf: must be true or false"],
+    [{ kind: "ndjson", bom: true }, "bom: is for CSV only; leave it out for the kind ndjson"],
+    [{ kind: "csv", bom: "yes" }, "bom: must be true or false"],
     [{ kind: "csv", filters: { from: "2026-01-01" } }, "filters.from: is not a filter"],
     [{ kind: "csv", from: "yesterday" }, "from: "],
     [{ kind: "csv", filters: { where: "outcome:" } }, "filters.where: "],

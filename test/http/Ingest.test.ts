@@ -80,6 +80,77 @@ describe("ingest", () => {
     assert.strictEqual(answer.body.errors[0].code, "invalid_json")
   })
 
+  it("takes an array without the object around it, under a key by its bytes", async () => {
+    const raw = JSON.stringify([item(1), { action: "read" }, item(2)])
+    const headers = { "idempotency-key": "bare" }
+    const answer = await post(`${BATCH}?sync=true`, { raw, headers })
+    assert.strictEqual(answer.status, 200, answer.text)
+    assert.deepInclude(answer.body, { accepted: 2, rejected: 1 })
+    assert.strictEqual(answer.body.errors[0].index, 1)
+    const again = await post(`${BATCH}?sync=true`, { raw, headers })
+    assert.strictEqual(again.text, answer.text)
+    const other = await post(BATCH, { raw: `{"events":${raw}}`, headers })
+    assert.strictEqual(other.status, 422, other.text)
+  })
+
+  it.each(["/v1/events", BATCH])("names the type of lines that come as JSON: %s", async (path) => {
+    const raw = `${JSON.stringify(item(1))}\n${JSON.stringify(item(2))}\n`
+    const answer = await post(path, { raw })
+    assert.strictEqual(answer.status, 400)
+    assert.include(answer.text, "application/x-ndjson")
+  })
+
+  it("keeps numbers that no double holds as texts where they are wanted, and says so", async () => {
+    const numbers = '"a":9007199254740993,"b":[1.5,1e400],"c":0.333333333333333333333'
+    const raw = JSON.stringify(item(1, { metadata: {} })).replace("{}", `{${numbers}}`)
+    assert.strictEqual((await post("/v1/events?sync=true", { raw })).status, 400)
+    const message = "kept as text: no double holds the number"
+    const fields = ["metadata.a", "metadata.b[1]", "metadata.c"]
+    const one = await post("/v1/events?sync=true&numbers=text", { raw })
+    assert.strictEqual(one.status, 201, one.text)
+    assert.deepStrictEqual(one.body.metadata, {
+      a: "9007199254740993",
+      b: [1.5, "1e400"],
+      c: "0.333333333333333333333"
+    })
+    assert.deepStrictEqual(
+      one.body.warnings,
+      fields.map((field) => ({ index: 0, field, message }))
+    )
+    const many = JSON.stringify(item(1, { metadata: { n: [] } }))
+    const list = Array.from({ length: 25 }, () => "18446744073709551615").join(",")
+    const several = await post(`${BATCH}?sync=true&numbers=text`, {
+      raw: `[${raw},${many.replace("[]", `[${list}]`)},${raw.replace("document.shared", "shared")}]`
+    })
+    assert.deepInclude(several.body, { accepted: 2, rejected: 1 })
+    assert.strictEqual(several.body.warnings.length, 3 + 21)
+    assert.deepStrictEqual(several.body.warnings.at(-1), {
+      index: 1,
+      field: "metadata",
+      message: `${message}, as with 5 more in this item`
+    })
+    const elsewhere = await post("/v1/events?numbers=text", {
+      raw: raw.replace(/"resource":{"id":"[^"]*"/, '"resource":{"id":9007199254740993')
+    })
+    assert.strictEqual(elsewhere.body.error.field, "resource.id")
+    assert.strictEqual((await post("/v1/events?numbers=rounded", { raw })).status, 400)
+  })
+
+  it("takes actions of any name where the request or the service says so", async () => {
+    const json = item(1, { action: "Microsoft.Compute/virtualMachines/write" })
+    const query = "/v1/events?sync=true"
+    const refused = await post(query, { json })
+    assert.include(refused.body.error.message, "actions=any")
+    const taken = await post(`${query}&actions=any`, { json })
+    assert.strictEqual(taken.status, 201, taken.text)
+    assert.strictEqual(taken.body.action, json.action)
+    const lenient = await TestApi.start({ anyAction: true })
+    const call = { key: WRITE_KEY, method: "POST", json }
+    assert.strictEqual((await lenient.call(query, call)).status, 201)
+    assert.strictEqual((await lenient.call(`${query}&actions=noun.verb`, call)).status, 400)
+    await lenient.stop()
+  })
+
   it("reports each wrong item with its index and code and lets the others through", async () => {
     const big = "x".repeat(40_000)
     const wrong: ReadonlyArray<readonly [string, unknown]> = [
@@ -197,6 +268,11 @@ describe("ingest", () => {
     const again = await post("/v1/events?sync=true", { json: event })
     assert.deepStrictEqual([first.status, again.status], [201, 200])
     assert.strictEqual(again.text, first.text)
+    const respelled = { ...item(1, { id: "evt-1" }), unknown: true }
+    const spelled = await post("/v1/events?sync=true", {
+      raw: JSON.stringify(respelled).replace('"evt-1"', '"evt\\u002d1"')
+    })
+    assert.strictEqual(spelled.status, 200, spelled.text)
     const other = await post("/v1/events?sync=true", { json: item(2, { id: "evt-1" }) })
     assert.strictEqual(other.status, 409)
     assert.strictEqual(other.body.error.code, "id_conflict")

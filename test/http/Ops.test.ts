@@ -18,6 +18,8 @@ describe("without a key", () => {
 
   it("says that it is alive, and whether it is ready", async () => {
     assert.strictEqual((await api.call("/healthz")).status, 200)
+    assert.strictEqual((await api.call("/healthz?t=1&t=2&x=")).status, 200)
+    assert.strictEqual((await api.call("/readyz?_=1")).status, 200)
     const ready = await api.call("/readyz")
     assert.strictEqual(ready.status, 200)
     assert.strictEqual(ready.body.kafka.bootstrap, "127.0.0.1:9092")

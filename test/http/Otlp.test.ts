@@ -471,3 +471,52 @@ describe("POST /v1/traces", () => {
     assert.isDefined(limited.headers["retry-after"])
   })
 })
+
+describe("POST /v1/logs", () => {
+  const record = (more: Json): Json => ({
+    timeUnixNano: "1763700000500000000",
+    traceId: TRACE,
+    spanId: "eee19b7ec3c1b174",
+    ...more
+  })
+  const logsOf = (logRecords: ReadonlyArray<Json>) => ({
+    resourceLogs: [{ scopeLogs: [{ logRecords }] }]
+  })
+
+  it("writes events of models, and refuses the rest with where it is to be sent", async () => {
+    const world = new SpanWorld()
+    const api = await TestApi.start({}, world)
+    const body = logsOf([
+      record({ body: { stringValue: "started" } }),
+      record({ eventName: "gen_ai.user.message", body: { stringValue: "hello" } }),
+      record({ eventName: "gen_ai.choice", spanId: "00" }),
+      record({ eventName: "gen_ai.choice", spanId: "0000000000000001" })
+    ])
+    world.judge = ({ index }) =>
+      index === 3 ? { code: "too_many_spans", message: "no room" } : undefined
+    const answer = await api.call("/v1/logs", { key: WRITE_KEY, json: body })
+    assert.strictEqual(answer.status, 200, answer.text)
+    const { errorMessage, rejectedLogRecords } = answer.body.partialSuccess
+    assert.strictEqual(rejectedLogRecords, "3")
+    assert.match(errorMessage, /log record number 3 of the request: span_id: must be 8 bytes/)
+    assert.match(errorMessage, /log record number 4 of the request: no room/)
+    assert.match(errorMessage, /log records that were not stored: 1; .*\/v1\/traces/)
+    assert.deepStrictEqual(
+      world.recorded.map(({ index, op }) => [op as string, index]),
+      [
+        ["otlp.events", 1],
+        ["otlp.events", 3]
+      ]
+    )
+    await api.stop()
+  })
+
+  it("is a plain success where everything is kept", async () => {
+    const world = new SpanWorld()
+    const api = await TestApi.start({}, world)
+    const json = logsOf([record({ eventName: "gen_ai.client.inference.operation.details" })])
+    const answer = await api.call("/v1/logs", { key: WRITE_KEY, json })
+    assert.deepStrictEqual([answer.status, answer.text], [200, "{}"])
+    await api.stop()
+  })
+})

@@ -44,7 +44,7 @@ describe("facets", () => {
     const asked = await facets("fields=metadata.a.b,outcome&limit=1&action=document.read")
     assert.deepStrictEqual(
       asked.body.facets.map(({ field }: { field: string }) => field),
-      ["outcome", "metadata.a.b"]
+      ["metadata.a.b", "outcome"]
     )
   })
 
@@ -405,7 +405,7 @@ describe("reading back", () => {
 
   it.each([
     ["group_by=action,outcome,actor_type", "group_by"],
-    ["group_by=timestamp", "group_by"],
+    ["group_by=tenant_id", "group_by"],
     ["group_by=action,action", "group_by"],
     ["measure=amount", "measure"],
     ["measure=metadata.", "measure"],
@@ -457,6 +457,22 @@ describe("reading back", () => {
     assert.match(String(annotations["reason"]), /StoreUnavailable/)
   })
 
+  it("has a line of NDJSON for each event, whatever a reader takes for its end", async () => {
+    const text = "a\nb\r\nc\u2028d\u2029e\u0085f\u000bg\fh"
+    const json = { events: [item(1, { metadata: { [`k${text}`]: text } }), item(2)] }
+    await api.call("/v1/events/batch?sync=true", { key: WRITE_KEY, json })
+    const kept = api.world.bodies.at(-2)!
+    assert.include(kept, "c\u2028d\u2029e\u0085f")
+    for (const query of ["format=ndjson", "format=ocsf", "format=ndjson&fields=metadata"]) {
+      const answer = await get(`/v1/events?order=asc&after_sequence=${COUNT}&${query}`)
+      const lines = answer.text.split(/\r\n|[\n\u000b\f\r\u001c-\u001e\u0085\u2028\u2029]/)
+      assert.strictEqual(lines.length, 3, query)
+      const [first] = lines.map((line) => (line === "" ? undefined : JSON.parse(line)))
+      assert.include(JSON.stringify(first), JSON.stringify(text))
+      if (query === "format=ndjson") assert.deepStrictEqual(first, JSON.parse(kept))
+    }
+  })
+
   it("streams nothing as an empty NDJSON and a table with only its header", async () => {
     const lines = await get("/v1/events?id=none", { headers: { accept: "application/x-ndjson" } })
     assert.deepStrictEqual([lines.status, lines.text], [200, ""])
@@ -494,6 +510,36 @@ describe("reading back", () => {
     )
     assert.deepStrictEqual([...metadata], ['{"10":1,"9":"\\",\\"tenant_id\\":\\"x","b":[1,"é"]}'])
     assert.isTrue(readCsv(answer.text).every((row) => row.length === 16))
+  })
+
+  it("leaves numbers in a table as they are, and guards texts only", async () => {
+    const amounts = [-12.5, -1e-7, 1e21, "-5", "+5", true, "=1"]
+    const events = amounts.map((amount) => item(1, { metadata: { amount } }))
+    await api.call("/v1/events/batch?sync=true", { key: WRITE_KEY, json: { events } })
+    const asked = "/v1/events?order=asc&format=csv&fields=metadata.amount&metadata.amount=*"
+    const rows = readCsv((await get(asked)).text)
+    assert.deepStrictEqual(rows.slice(1).flat(), [
+      "-12.5",
+      "-1e-7",
+      "1e+21",
+      "'-5",
+      "'+5",
+      "true",
+      "'=1"
+    ])
+  })
+
+  it("begins a table with a byte order mark where that is asked for", async () => {
+    const mark = Buffer.from("\ufeff")
+    const marked = await get("/v1/events?format=csv&bom=true")
+    const plain = await get("/v1/events?bom=false", { headers: { accept: "text/csv" } })
+    assert.deepStrictEqual(marked.bytes, Buffer.concat([mark, plain.bytes]))
+    assert.strictEqual(plain.text.slice(0, 9), "sequence_")
+    for (const query of ["bom=true", "bom=true&format=ndjson", "bom=true&format=parquet"]) {
+      const { body, status } = await get(`/v1/events?${query}`)
+      assert.deepStrictEqual([status, body.error.field], [400, "bom"], query)
+    }
+    assert.strictEqual((await get("/v1/events?format=csv&bom=1")).status, 400)
   })
 
   it("chooses the type that is liked best", async () => {

@@ -4,7 +4,7 @@
  */
 import { Effect, Layer } from "effect"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { oneInTurn, tenantTurns } from "../../src/http/messages/TenantSlots.ts"
+import { oneInTurn, tenantTurns } from "../../src/domain/TenantTurns.ts"
 import { AnswerLimits } from "../../src/http/server/AnswerBudget.ts"
 import { CurrentServerTimes, SERVER_TIMES } from "../../src/http/server/ServerTimes.ts"
 import { eventuallyAsync } from "../support/Eventually.ts"

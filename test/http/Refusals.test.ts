@@ -372,7 +372,7 @@ const refusals: ReadonlyArray<Refusal> = [
     code: "unsupported_media_type",
     field: "Content-Encoding",
     form: "text",
-    headers: { "accept-encoding": "gzip, zstd, br" }
+    headers: { "accept-encoding": "gzip, zstd, br, deflate, zlib" }
   },
   {
     why: "two codings",
@@ -500,7 +500,7 @@ const refusals: ReadonlyArray<Refusal> = [
   },
   {
     why: "statistics by nothing known",
-    path: "/v1/events/stats?group_by=hash",
+    path: "/v1/events/stats?group_by=tenant_id",
     call: read,
     code: "invalid_request",
     field: "group_by"

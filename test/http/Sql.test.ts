@@ -56,6 +56,8 @@ describe("POST /v1/sql", () => {
       [{ query: "x".repeat(SQL_LENGTH_MAX + 1) }, "query"],
       [{ query: "DROP TABLE events" }, "query"],
       [{ query: "SELECT 1", format: "xml" }, "format"],
+      [{ query: "SELECT 1", bom: true }, "bom"],
+      [{ query: "SELECT 1", format: "csv", bom: 1 }, "bom"],
       [{ query: "SELECT 1", sql: "SELECT 1" }, "sql"]
     ]
     for (const [body, field] of wrong) {

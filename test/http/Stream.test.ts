@@ -51,13 +51,18 @@ describe("the stream", () => {
     await api.call("/v1/events/batch", { key: WRITE_KEY, json: { events: items(9) } })
     await ended(await open("?after_sequence=3&action=document.*&metadata.n=1"))
     await ended(await open("?after_sequence=3", { "last-event-id": "7" }))
-    await ended(await open())
+    await ended(await open("?after_sequence=3", { "last-event-id": "" }))
+    await ended(await open("", { "last-event-id": " " }))
+    for (const garbage of ["abc", "-1", "1.5", "1,2", "99999999999999999999"]) {
+      assert.strictEqual((await open("", { "last-event-id": garbage })).statusCode, 400, garbage)
+    }
     assert.deepStrictEqual(api.world.streams, [
       {
         after: 3,
         filter: { actionPrefix: "document.", metadata: [{ path: "n", value: "1" }] }
       },
       { after: 7, filter: { metadata: [] } },
+      { after: 3, filter: { metadata: [] } },
       { after: undefined, filter: { metadata: [] } }
     ])
   })

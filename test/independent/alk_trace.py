@@ -42,6 +42,7 @@ CORE = {
         {"agent_name", "trigger", "metadata"},
     ),
     "execution.ended": ({"status", "ended_at"}, set(), {"metadata"}),
+    "execution.resumed": (set(), set(), set()),
     "execution.erased": ({"reason", "erased_by"}, set(), set()),
     "span.started": (
         {"span_id", "caused_by_span_ids", "span_type", "started_at", "started_at_given"},
@@ -366,6 +367,7 @@ TOLD = [
         },
     ),
     (RUN, "execution.erased", {"reason": "asked for \"it\"", "erased_by": "key_1"}, None),
+    (TRACE, "execution.resumed", {}, None),
 ]
 
 
@@ -438,6 +440,8 @@ def relinked(facts):
 def broken_chains(facts):
     """(name, facts): each with one thing wrong."""
     told = facts[4]
+    at = next(i for i, fact in enumerate(facts) if fact["type"] == "execution.erased")
+    erased_at = facts[at]["created_at"]
     yield "another status", replaced(facts, 7, status="COMPLETED")
     yield "another payload", replaced(facts, 5, details={"payload": {"prompt": "another"}})
     yield "another salt", replaced(facts, 5, details_salt="0" * 32)
@@ -454,8 +458,7 @@ def broken_chains(facts):
     yield "a fact that is there twice", facts[:5] + facts[4:]
     yield "a number left out, hashes made anew", relinked(facts[:5] + facts[6:])
     yield "details gone without an erasure", [
-        without_details(fact, facts[-1]["created_at"]) if fact is told else fact
-        for fact in facts[:-1]
+        without_details(fact, erased_at) if fact is told else fact for fact in facts[:at]
     ]
     yield "details gone at another time", [
         without_details(fact, "2026-11-21T11:00:00.000000Z") if fact is told else fact
@@ -464,7 +467,7 @@ def broken_chains(facts):
     event = {**TOLD[5][2], "event_id": "e3", "sequence_number": 3}
     longer = chained(TOLD + [(RUN, "span.event", event, {"payload": {}})])
     yield "details gone that came after the erasure", longer[:-1] + [
-        without_details(longer[-1], facts[-1]["created_at"])
+        without_details(longer[-1], erased_at)
     ]
 
 

@@ -219,6 +219,49 @@ describe("a sequencer that starts", () => {
     )
   )
 
+  it.live("does not take another history of as many records for the written one", () =>
+    Effect.forEach(
+      [
+        { gone: "head/", found: "adopted" },
+        { gone: "dedup/", found: /another history than alk\.state says: the head of acme/ }
+      ] as const,
+      ({ found, gone }) =>
+        withOwnLog((prefix) =>
+          Effect.gen(function* () {
+            for (const one of [command(1, 3), { ...command(2), tenantId: "other" }]) {
+              yield* append([toRecord(one)])
+              yield* runUntil(Number(one.receiptId.slice(4)))
+            }
+            const { end } = yield* (yield* EventLog).bounds("events", 0)
+            const [first, , , other] = (yield* readAll("events")).map(({ value }) => value!)
+            const forged = [first!, linking(first!, "a".repeat(64))]
+            const history = [...forged, linking(forged[1]!, "b".repeat(64)), other!]
+            yield* loseTopic(prefix, "events", "delete")
+            yield* loseTopic(prefix, "checkpoints", "delete")
+            yield* produceRaw(
+              prefix,
+              "events",
+              history.map((value) => ({ key: String(linkOf(Buffer.from(value))!.tenantId), value }))
+            )
+            const rest = end - history.length
+            yield* produceRaw(prefix, "events", Array(rest).fill({ key: "acme", value: "junk" }))
+            const result = yield* compacted(
+              (name) => /^checkpoint\//.test(name) || name.startsWith(gone),
+              start
+            )
+            const state = (yield* readAll("state")).filter(({ refused }) => refused === undefined)
+            const isAdopted = String(state.at(-1)?.value).includes('"adopted":{')
+            if (found !== "adopted") {
+              assertRefused(result, found)
+              return assert.isFalse(isAdopted)
+            }
+            assert.strictEqual(result, "ready")
+            return assert.isTrue(isAdopted)
+          })
+        )
+    )
+  )
+
   it.live("finds by the heads what others have written, where it is not said any more", () =>
     withOwnLog((prefix) =>
       Effect.gen(function* () {

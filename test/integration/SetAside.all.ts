@@ -519,7 +519,9 @@ describe("a view of traces that the topic denies", () => {
         const store = yield* TraceStore
         assert.isUndefined(yield* store.executionOfSpan(TENANT, "secret"))
         assert.include(row!.body, "geheim")
-        yield* store.eraseDetails(TENANT, "later", 100, "2026-11-21T12:00:00.000000Z")
+        yield* store.eraseDetails(TENANT, [
+          { executionId: "later", beforeSequence: 100, erasedAt: "2026-11-21T12:00:00.000000Z" }
+        ])
         const [erased] = yield* setAsideIn(name)
         assert.notInclude(erased!.body, "geheim")
         assert.include(erased!.body, '"erased_at"')

@@ -122,7 +122,10 @@ const conditionOf = (name: string, text: string): Condition | undefined => {
   const [plain, sign, rest] = signed(name, text)
   const isList = !plain.startsWith("metadata.") && (sign === "=" || sign === "!=")
   const values = split(rest, isList)
-  return values === undefined ? undefined : { name: plain, sign, values }
+  if (values === undefined) return undefined
+  const isWhole = /^(id|actor_(id|email)|resource_(id|type|name))$/.test(plain)
+  const whole = isWhole && values.length > 1 && values.length <= 16
+  return { name: plain, sign, values: whole ? [...values, { text: rest, isOpen: false }] : values }
 }
 
 const isNumber = (text: string): boolean =>

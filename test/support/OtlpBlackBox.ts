@@ -268,6 +268,75 @@ export const otlpBlackBox = (target: () => OtlpTarget): void => {
       }
     )
 
+    it("has log records of models as events of their span, before it, after it and once", async () => {
+      const { key, url } = target()
+      const client = new Client(url, key)
+      const [agent, traceId] = [agentId(), randomUUID().replaceAll("-", "")]
+      const [root, call] = ["00000000000000a1", "00000000000000a2"]
+      const resource = { attributes: [{ key: "service.name", value: { stringValue: agent } }] }
+      const post = async (path: string, body: object) => {
+        const answer = await client.call(path, { body })
+        assert.deepStrictEqual([answer.status, answer.text], [200, "{}"])
+      }
+      const log = (eventName: string, nanos: number) =>
+        post("/v1/logs", {
+          resourceLogs: [
+            {
+              resource,
+              scopeLogs: [
+                {
+                  logRecords: [
+                    {
+                      timeUnixNano: String(1_763_700_000_000_000_000n + BigInt(nanos)),
+                      eventName,
+                      traceId,
+                      spanId: call,
+                      body: { stringValue: eventName }
+                    }
+                  ]
+                }
+              ]
+            }
+          ]
+        })
+      const span = (spanId: string, more: object) => ({
+        traceId,
+        spanId,
+        startTimeUnixNano: "1763700000000000000",
+        endTimeUnixNano: "1763700001000000000",
+        ...more
+      })
+      await log("gen_ai.user.message", 1_000)
+      await log("gen_ai.user.message", 1_000)
+      await post("/v1/traces", {
+        resourceSpans: [
+          {
+            resource,
+            scopeSpans: [
+              {
+                spans: [
+                  span(root, { name: "root" }),
+                  span(call, { name: "call", parentSpanId: root })
+                ]
+              }
+            ]
+          }
+        ]
+      })
+      await log("gen_ai.choice", 2_000)
+      const execution = await executionOf(client, agent)
+      assert.strictEqual(execution["status"], "COMPLETED")
+      const spans = await spansOf(client, execution)
+      assert.sameMembers([...spans.keys()], ["root", "call"])
+      const { events } = await ok(client, `/api/v1/spans/${spans.get("call")!["id"]}/events`)
+      assert.deepStrictEqual(
+        events.map(({ event_type, payload }: Json) => [event_type, payload]),
+        ["gen_ai.user.message", "gen_ai.choice"].map((name) => [name, { body: name }])
+      )
+      const { valid } = await ok(client, `/api/v1/executions/${execution["id"]}/verify`)
+      assert.isTrue(valid)
+    })
+
     const python = hasPython
       ? "is the right execution from the Python SDK"
       : "is not exported from Python here: python3 has no OpenTelemetry SDK"

@@ -3,13 +3,15 @@
  * subscribers, each event serialised once. A subscriber that can't keep up is closed and resumes by
  * its last id; it never slows the others.
  */
-import { Context, Effect, Layer, RcMap, Schema, type Scope, Stream } from "effect"
+import { Context, Effect, Layer, Option, RcMap, Schema, type Scope, Stream } from "effect"
 import { linkOf } from "../../domain/chain/ChainLink.ts"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { type EventFilter, matcherOf } from "../../domain/events/EventFilter.ts"
 import { FilteredEvent } from "../../domain/events/FilteredEvent.ts"
+import { inSlices } from "../../domain/InSlices.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 import type { Sliced } from "../../domain/Slices.ts"
+import { inReadTurns } from "../../domain/TenantTurns.ts"
 import { EventLog, type LogRecord, type LogUnavailable } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
 import { catchingUpToHeads, shownWithin } from "../follower/CaughtUp.ts"
@@ -25,6 +27,7 @@ import {
   type Subscribing
 } from "./LiveStream.ts"
 import {
+  type CloseReason,
   LiveBlock,
   type LiveMessage,
   READER_LIMITS,
@@ -121,12 +124,32 @@ const wantedBy = (filter: EventFilter): ((event: LiveEvent) => boolean) | undefi
 /** Bytes of one block: a reader writes it at once. */
 const BLOCK_BYTES = 65_536
 
-/** The subscribers of one tenant, and the events that go to them next. */
+/**
+ * Bytes of a tenant's events that wait for its filters before the other tenants of the partition wait
+ * too, and how long they do: then the readers with filters are closed, and resume. So they are where
+ * an event has waited for them as long as one may for a reader.
+ */
+const UNFILTERED_BYTES_MAX = 16 * 1_048_576
+const FILTER_PATIENCE = "1 second"
+const FILTER_LOOK = "20 millis"
+
+/**
+ * The subscribers of one tenant, and the events that go to them next. What its filters cost is its own
+ * affair: they look at events in a fiber of their own.
+ */
 class TenantFeed {
   readonly subscribers = new Set<Subscriber<LiveEvent>>()
-  readonly #blocks: Array<LiveBlock<LiveEvent>> = []
+  readonly #readers: Readers
+  readonly #blocks: Array<{ readonly block: LiveBlock<LiveEvent>; readonly at: number }> = []
   #next: Array<LiveEvent> = []
   #nextBytes = 0
+  /** Bytes of the blocks that were cut and not handed on. */
+  #blockBytes = 0
+  #isHandingOn = false
+
+  constructor(readers: Readers) {
+    this.#readers = readers
+  }
 
   take(event: LiveEvent): void {
     if (this.#nextBytes + event.message.length > BLOCK_BYTES) this.#cut()
@@ -134,12 +157,50 @@ class TenantFeed {
     this.#nextBytes += event.message.length
   }
 
-  /** Block by block to all of them, those who join meanwhile too: they know where they begin. */
-  *flush(): Sliced<void> {
+  readonly flush: Effect.Effect<void> = Effect.suspend(() => {
     this.#cut()
-    for (const block of this.#blocks.splice(0)) {
+    if (this.#blocks.length === 0) return Effect.void
+    if (this.#isHandingOn) return this.#waited
+    this.#isHandingOn = true
+    const handedOn = inSlices(() => this.#handOn()).pipe(
+      // What a reader was to be given would be missing.
+      Effect.onError(() => Effect.sync(() => this.subscribers.forEach((one) => one.close()))),
+      Effect.ensuring(Effect.sync(() => void (this.#isHandingOn = false)))
+    )
+    return Effect.andThen(Effect.forkDetach(handedOn), this.#waited)
+  })
+
+  readonly #isFull = Effect.sync(() => this.#blockBytes > UNFILTERED_BYTES_MAX)
+
+  /** Until its events may wait. */
+  readonly #waited: Effect.Effect<void> = Effect.suspend(() =>
+    this.#blockBytes <= UNFILTERED_BYTES_MAX
+      ? Effect.void
+      : Effect.sleep(FILTER_LOOK).pipe(
+          Effect.andThen(this.#isFull),
+          Effect.repeat({ while: (isFull) => isFull }),
+          Effect.timeoutOption(FILTER_PATIENCE),
+          Effect.map((waited) => {
+            if (Option.isNone(waited)) this.#closeFiltering("behind")
+          })
+        )
+  )
+
+  #closeFiltering(reason: CloseReason): void {
+    for (const one of this.subscribers) if (one.isFiltering) one.close(reason)
+  }
+
+  /** Block by block to all of them, those who join meanwhile too: they know where they begin. */
+  *#handOn(): Sliced<void> {
+    const { limits, now } = this.#readers
+    for (let next = this.#blocks.shift(); next !== undefined; next = this.#blocks.shift()) {
+      const { at, block } = next
+      if (now() - at > limits.lateMs) this.#closeFiltering("late")
       for (const subscriber of this.subscribers) yield* subscriber.deliver(block)
-      for (const event of block.events) event.forget()
+      for (const event of block.events) {
+        event.forget()
+        this.#blockBytes -= event.message.length
+      }
       yield
     }
   }
@@ -147,18 +208,25 @@ class TenantFeed {
   #cut(): void {
     const [first, ...others] = this.#next
     if (first === undefined) return
+    this.#blockBytes += this.#nextBytes
     this.#next = []
     this.#nextBytes = 0
-    this.#blocks.push(new LiveBlock<LiveEvent>([first, ...others]))
+    const block = new LiveBlock<LiveEvent>([first, ...others])
+    this.#blocks.push({ block, at: this.#readers.now() })
   }
 }
 
 /** The subscribers of one partition, by tenant. */
 class Feed {
   readonly #tenants = new Map<string, TenantFeed>()
+  readonly #readers: Readers
+
+  constructor(readers: Readers) {
+    this.#readers = readers
+  }
 
   join(tenantId: string, subscriber: Subscriber<LiveEvent>): void {
-    const tenant = this.#tenants.get(tenantId) ?? new TenantFeed()
+    const tenant = this.#tenants.get(tenantId) ?? new TenantFeed(this.#readers)
     this.#tenants.set(tenantId, tenant)
     tenant.subscribers.add(subscriber)
   }
@@ -183,9 +251,12 @@ class Feed {
     tenant.take(new LiveEvent(link.sequenceNumber, record.value.toString()))
   }
 
-  *flush(): Sliced<void> {
-    for (const tenant of this.#tenants.values()) yield* tenant.flush()
-  }
+  readonly flush = Effect.suspend(() =>
+    Effect.forEach([...this.#tenants.values()], (tenant) => tenant.flush, {
+      concurrency: "unbounded",
+      discard: true
+    })
+  )
 }
 
 /** The stored events after one up to another, from the store. */
@@ -202,9 +273,10 @@ const storedEvents = Effect.fnUntraced(function* (
     fromSequence: Math.max(after + 1, filter.fromSequence ?? 0),
     toSequence: Math.min(head, filter.toSequence ?? head)
   }
-  const events = Stream.suspend(() =>
+  const scanned = Stream.suspend(() =>
     store.scan({ tenantId, filter: bounded, order: "asc" }, projection.of(tenantId).final)
-  ).pipe(
+  )
+  const events = inReadTurns(tenantId, scanned).pipe(
     Stream.flatMap((bodies) =>
       Stream.fromIterable(
         bodies.flatMap((body) => {
@@ -222,14 +294,14 @@ const makeLiveFeed = Effect.fnUntraced(function* (streamsMax: number, limits: Re
   const context = yield* Effect.context<EventLog | EventStore | Heads | ProjectionProgress>()
   const log = yield* EventLog
   const heads = yield* Heads
+  const readers = new Readers(limits)
   const feeds = yield* RcMap.make({
-    lookup: (partition: number) => openFeed(heads, "events", partition, new Feed()),
+    lookup: (partition: number) => openFeed(heads, "events", partition, new Feed(readers)),
     idleTimeToLive: IDLE_TIME
   })
   const wanted = yield* RcMap.make({
     lookup: (filter: string) => Effect.sync(() => wantedBy(JSON.parse(filter)))
   })
-  const readers = new Readers(limits)
   const sources = { log, readers, heads, keys: yield* Keys }
   const opened = new Map<string, number>()
   let subscribers = 0

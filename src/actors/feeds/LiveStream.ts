@@ -6,7 +6,6 @@ import { Effect, Option, Schedule, Schema, Stream } from "effect"
 import type { Chain, ChainKey } from "../../domain/chain/Chains.ts"
 import { defined } from "../../domain/Defined.ts"
 import { inSlices } from "../../domain/InSlices.ts"
-import type { Sliced } from "../../domain/Slices.ts"
 import { EventLog, type LogReader, type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
 import { type Heads, headOf } from "../follower/Heads.ts"
 import type { Keys, Principal } from "../follower/Keys.ts"
@@ -45,8 +44,8 @@ export const RETRY_LINE = new TextEncoder().encode(`retry: ${RETRY_MS}\n`)
 interface Feed {
   /** Take a record, of which a subscriber that joins from now on need not hear. */
   deliver(record: LogRecord): void
-  /** Hand on all that was taken. */
-  flush(): Sliced<void>
+  /** Hand on all that was taken; what takes long goes on in a fiber of its own. */
+  readonly flush: Effect.Effect<void>
   keepAlive(): void
 }
 
@@ -99,10 +98,7 @@ const readForEver = (
   const deliver = (records: ReadonlyArray<LogRecord>) =>
     Effect.suspend(() => {
       const malformed = takeEach(place, records, take)
-      return Effect.andThen(
-        inSlices(() => feed.flush()),
-        reportMalformed(malformed)
-      )
+      return Effect.andThen(feed.flush, reportMalformed(malformed))
     })
   return Effect.suspend(() => reader.fetch([{ ...place, offset }], limits)).pipe(
     Effect.flatMap(([fetched]) =>

@@ -199,6 +199,11 @@ export class Subscriber<E extends LiveMessage> {
     return this.#offered - this.#taken
   }
 
+  /** Does it look at events before it takes them? */
+  get isFiltering(): boolean {
+    return this.#wanted !== undefined
+  }
+
   /** Offer what is wanted of a block. */
   *deliver(block: LiveBlock<E>): Sliced<void> {
     if (!this.#isOpen) return

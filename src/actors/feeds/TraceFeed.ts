@@ -4,8 +4,10 @@
  * can't keep up is closed and resumes by its last id; it never slows the others.
  */
 import { Context, Effect, Layer, RcMap, Schema, type Scope, Stream } from "effect"
+import { inSlices } from "../../domain/InSlices.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 import { finish, type Sliced } from "../../domain/Slices.ts"
+import { inReadTurns } from "../../domain/TenantTurns.ts"
 import { shownSpan } from "../../domain/traces/SpanSummary.ts"
 import { eraseFact, parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
 import { foldFacts, type TraceChange, TraceView } from "../../domain/traces/TraceView.ts"
@@ -124,15 +126,27 @@ class ExecutionReplay {
   }
 
   take(fact: TraceFact, bytes: number): LiveMessage {
+    const sequenceNumber = fact.chain_sequence
+    const message = this.#fold(fact, bytes, (change) =>
+      toMessage(this.#view, change, sequenceNumber)
+    )
+    return { sequenceNumber, message }
+  }
+
+  /** Take a fact of which nothing is to be said. */
+  skip(fact: TraceFact, bytes: number): void {
+    this.#fold(fact, bytes, () => undefined)
+  }
+
+  #fold<A>(fact: TraceFact, bytes: number, say: (change: TraceChange) => A): A {
     const change = this.#view.take(fact)
     this.folded = fact.fact_number
     // The end of a span has to be published before the span is dropped.
     if (fact.type !== "span.ended") this.#keep(fact, bytes)
     if (fact.type === "execution.erased") this.#erase(fact.created_at)
-    const sequenceNumber = fact.chain_sequence
-    const message = toMessage(this.#view, change, sequenceNumber)
+    const said = say(change)
     if (fact.type === "span.ended") this.#keep(fact, bytes)
-    return { sequenceNumber, message }
+    return said
   }
 
   #keep(fact: TraceFact, bytes: number): void {
@@ -273,9 +287,8 @@ class PartitionFeed {
     if (fact !== undefined) channel?.offer(fact, value.length)
   }
 
-  *flush(): Sliced<void> {
-    // Each change has gone out when it was delivered.
-  }
+  /** Each change has gone out when it was delivered. */
+  readonly flush = Effect.void
 }
 
 const notInTime = (cause: Error) => new LogUnavailable({ operation: "follow an execution", cause })
@@ -300,7 +313,8 @@ const makeChannel = (feeds: RcMap.RcMap<number, OpenFeed<PartitionFeed>, LogUnav
     yield* caughtUp(tenantId)
     const reach = yield* store.reach(tenantId, executionId)
     if (reach === undefined) return yield* new ExecutionUnknown()
-    yield* Stream.runForEach(store.scan(tenantId, executionId, reach), (bodies) =>
+    const scanned = inReadTurns(tenantId, store.scan(tenantId, executionId, reach))
+    yield* Stream.runForEach(scanned, (bodies) =>
       channel.load(bodies) ? Effect.void : Effect.fail(new ExecutionTooLarge())
     )
     channel.begin(reach)
@@ -330,15 +344,22 @@ const storedChanges = Effect.fnUntraced(function* (
     shownWithin(shown, REPLAY_TIMEOUT, notInTime)
   )
   const replay = new ExecutionReplay()
-  const messages = Stream.suspend(() => store.rows(tenantId, executionId)).pipe(
-    Stream.map((rows) =>
-      newestVersions(rows).flatMap(({ body }) => {
-        const fact = parseFact(body)
-        if (fact === undefined || fact.fact_number <= replay.folded) return []
-        const { message, sequenceNumber } = replay.take(fact, body.length)
-        return sequenceNumber > after && sequenceNumber <= head ? [message] : []
-      })
-    ),
+  function* missedOf(rows: ReadonlyArray<StoredRow>): Sliced<ReadonlyArray<Uint8Array>> {
+    const messages: Array<Uint8Array> = []
+    for (const { body } of newestVersions(rows)) {
+      yield
+      const fact = parseFact(body)
+      if (fact === undefined || fact.fact_number <= replay.folded) continue
+      const isMissed = fact.chain_sequence > after && fact.chain_sequence <= head
+      if (isMissed) messages.push(replay.take(fact, body.length).message)
+      else replay.skip(fact, body.length)
+    }
+    return messages
+  }
+  const chunks = Stream.suspend(() => store.rows(tenantId, executionId)).pipe(
+    Stream.mapEffect((rows) => inSlices(() => missedOf(rows)))
+  )
+  const messages = inReadTurns(tenantId, chunks).pipe(
     Stream.flatMap((chunk) => Stream.fromIterable(chunk))
   )
   return Stream.unwrap(Effect.as(reached, messages).pipe(Effect.provideContext(context)))

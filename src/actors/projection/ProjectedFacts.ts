@@ -8,31 +8,33 @@ import { parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 import type { ConflictRow } from "../../ports/EventStore.ts"
 import { FactMac } from "../../ports/FactMac.ts"
-import { TraceStore } from "../../ports/TraceStore.ts"
+import { type ExecutionErasure, TraceStore } from "../../ports/TraceStore.ts"
 import {
-  addTo,
   bodyOf,
   conflictRow,
   insertAll,
   measured,
   type ProjectedTopic,
   refusalOf,
-  type Segment,
   storeConflicts,
   strayReasonOf,
   tenantOf
 } from "./ProjectedTopic.ts"
-import { type ErasedExecution, isFactOf } from "./ProjectionErasure.ts"
+import { erasedFact, isFactOf } from "./ProjectionErasure.ts"
 import type { ChainLinks, Links } from "./ProjectionLinks.ts"
 import { isGone } from "./RemovedChains.ts"
 
 interface PlacedRow extends FactPlace {
-  readonly body: Buffer
+  body: Buffer
 }
 
 interface Rows {
-  /** In order, cut before each fact that erases an execution. */
-  readonly facts: Array<Segment<PlacedRow, ErasedExecution>>
+  /** In order, without the details that a later one of them erases. */
+  readonly facts: Array<PlacedRow>
+  /** Those of them that may have details, by tenant and execution. */
+  readonly withDetails: Map<string, Array<PlacedRow>>
+  /** Erasures of what is stored already, by tenant. */
+  readonly erasures: Map<string, Array<ExecutionErasure>>
   readonly conflicts: Array<ConflictRow>
 }
 
@@ -71,6 +73,32 @@ const readFact = (links: Links, record: LogRecord, isOwn: boolean) => {
   }
 }
 
+const listOf = <A>(lists: Map<string, Array<A>>, key: string): Array<A> => {
+  const known = lists.get(key)
+  if (known !== undefined) return known
+  const list: Array<A> = []
+  lists.set(key, list)
+  return list
+}
+
+/** Neither holds U+0000. */
+const executionKey = (tenantId: string, executionId: string): string =>
+  `${tenantId}\0${executionId}`
+
+/**
+ * What is stored already is erased before anything else is stored; rows that are not stored yet lose
+ * their details here. So a thousand erasures are one, whatever facts are between them.
+ */
+const erase = (into: Rows, tenantId: string, fact: TraceFact): void => {
+  const { chain_sequence: beforeSequence, created_at: erasedAt, execution_id: executionId } = fact
+  const key = executionKey(tenantId, executionId)
+  for (const row of into.withDetails.get(key) ?? []) {
+    row.body = Buffer.from(erasedFact(row.body.toString(), erasedAt)!)
+  }
+  into.withDetails.delete(key)
+  listOf(into.erasures, tenantId).push({ executionId, beforeSequence, erasedAt })
+}
+
 /** A fact that is no part of its chain is kept apart, and verification reports it. */
 const takeFact = (
   into: Rows,
@@ -90,19 +118,15 @@ const takeFact = (
   const { body, fact, link } = read
   links.set(tenantId, link)
   if (link.sequenceNumber <= removed(tenantId, "traces")) return
-  const erase: ErasedExecution | undefined =
-    fact.type === "execution.erased"
-      ? {
-          tenantId,
-          executionId: fact.execution_id,
-          beforeSequence: fact.chain_sequence,
-          erasedAt: fact.created_at
-        }
-      : undefined
-  addTo(into.facts, { ...factPlaceOf(fact, partition, offset), body }, erase)
+  const row = { ...factPlaceOf(fact, partition, offset), body }
+  if (fact.type === "execution.erased") erase(into, tenantId, fact)
+  else if (fact.details !== undefined) {
+    listOf(into.withDetails, executionKey(tenantId, fact.execution_id)).push(row)
+  }
+  into.facts.push(row)
 }
 
-const insertFacts = Effect.fnUntraced(function* ({ conflicts, facts }: Rows) {
+const insertFacts = Effect.fnUntraced(function* ({ conflicts, erasures, facts }: Rows) {
   const store = yield* TraceStore
   const mac = yield* FactMac
   const marked = (rows: ReadonlyArray<PlacedRow>) =>
@@ -110,13 +134,10 @@ const insertFacts = Effect.fnUntraced(function* ({ conflicts, facts }: Rows) {
       const { body, offset, partition } = row
       return { partition, offset, mac: factMacOf(mac, row), body }
     })
-  for (const { erase, rows } of facts) {
-    if (erase !== undefined) {
-      const { beforeSequence, erasedAt, executionId, tenantId } = erase
-      yield* store.eraseDetails(tenantId, executionId, beforeSequence, erasedAt)
-    }
-    yield* measured(rows.length, insertAll(marked(rows), store.insertFacts))
-  }
+  // In this order nothing is lost when the projection ends in between: the erasure is done again
+  // with the row that asks for it.
+  for (const [tenantId, some] of erasures) yield* store.eraseDetails(tenantId, some)
+  yield* measured(facts.length, insertAll(marked(facts), store.insertFacts))
   yield* storeConflicts("traces", conflicts, store.insertConflicts)
 })
 
@@ -124,7 +145,7 @@ export const projectedFacts: ProjectedTopic = {
   topic: "traces",
   isRecord: isFactOf,
   begin: (links) => {
-    const rows: Rows = { facts: [], conflicts: [] }
+    const rows: Rows = { facts: [], withDetails: new Map(), erasures: new Map(), conflicts: [] }
     return {
       take: (partition, record) => takeFact(rows, links, partition, record),
       store: Effect.suspend(() => insertFacts(rows))

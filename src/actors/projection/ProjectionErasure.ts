@@ -22,14 +22,6 @@ export interface ErasedEvents {
   readonly erasures: ReadonlyArray<EventErasure>
 }
 
-/** An execution whose facts before `beforeSequence` of the chain lose their details. */
-export interface ErasedExecution {
-  readonly tenantId: string
-  readonly executionId: string
-  readonly beforeSequence: number
-  readonly erasedAt: string
-}
-
 /**
  * Behind the actor, whose texts hold no quote that is not escaped: the first action in the bytes of an
  * event is its own.
@@ -92,7 +84,8 @@ export const erasedRecord = (record: string, erasedAt: string): string | undefin
   }
 }
 
-const erasedFact = (record: string, erasedAt: string): string | undefined => {
+/** What erasing leaves of a fact; undefined for one that is none. */
+export const erasedFact = (record: string, erasedAt: string): string | undefined => {
   const fact = parseFact(record)
   return fact && eraseFact(fact, erasedAt)
 }

@@ -14,7 +14,6 @@ import {
   headRecords,
   type SequencerState,
   straysRecord,
-  type Totals,
   type WindowEnds,
   type WindowKind,
   windowRecord,
@@ -80,16 +79,6 @@ export const endsAfter = (
 const firstFact = ({ traces }: StateChanges, { tracesNext }: LogEnds): number =>
   tracesNext - traces.facts.length
 
-const totalsAfter = ({ totals, writers }: SequencerState, changes: StateChanges): Totals => {
-  let sum = totals.writers
-  for (const [writer, number] of changes.writers) sum += (number ?? 0) - (writers.get(writer) ?? 0)
-  return {
-    events: totals.events + changes.events.count,
-    facts: totals.facts + changes.traces.facts.length,
-    writers: sum
-  }
-}
-
 const unloggedAfter = (state: SequencerState, changes: StateChanges, ends: LogEnds): number =>
   Math.max(state.tracesUnlogged, unloggedUpTo(changes.traces, firstFact(changes, ends)))
 
@@ -112,8 +101,7 @@ export const stateRecords = (
   changes: StateChanges,
   ends: LogEnds
 ): ReadonlyArray<StateRecord> => {
-  const { applied, isAwaited, receivedUpTo } = changes
-  const totals = totalsAfter(state, changes)
+  const { applied, isAwaited, receivedUpTo, totals } = changes
   const tracesUnlogged = unloggedAfter(state, changes, ends)
   const { eventsNext, tracesNext } = ends
   const moved = { eventsNext, tracesNext, applied, receivedUpTo, totals, tracesUnlogged, isAwaited }
@@ -151,6 +139,7 @@ export const advanceEnds = (
 
 /** Take committed changes into the state. */
 export const advance = (state: SequencerState, changes: StateChanges, ends: LogEnds): void => {
+  state.totals = changes.totals
   for (const [tenantId, head] of changes.heads) state.heads.set(tenantId, head)
   for (const [name, tree] of changes.trees) state.trees.set(name, tree)
   for (const checkpoint of changes.checkpoints) {
@@ -171,7 +160,6 @@ export const advance = (state: SequencerState, changes: StateChanges, ends: LogE
   state.applied = changes.applied
   state.receivedUpTo = changes.receivedUpTo
   advanceEnds(state, ends)
-  state.totals = totalsAfter(state, changes)
   for (const [writer, number] of changes.writers) {
     if (number === null) state.writers.delete(writer)
     else state.writers.set(writer, number)

@@ -61,7 +61,7 @@ import {
   type Windows,
   windowEnds
 } from "./SequencerState.ts"
-import { PURGED_MAX, type ReceivedCommand, step, stepPurge } from "./SequencerStep.ts"
+import { PURGED_MAX, type ReceivedCommand, step, stepDue, stepPurge } from "./SequencerStep.ts"
 import { checkSigned, sizesOf } from "./SignedHistory.ts"
 import { ExecutionCache, type TraceLookup } from "./traces/ExecutionCache.ts"
 
@@ -75,6 +75,8 @@ const CHUNK_EVENTS_MAX = 10_000
 const CHECKPOINT_LOOK_MICROS = 1_000_000
 /** Microseconds between two looks at share links that have ended. */
 const PURGE_LOOK_MICROS = 60_000_000
+/** Microseconds between two looks at executions that end by the clock. */
+const DUE_LOOK_MICROS = 2_000_000
 /** Microseconds between two attempts to ask what was signed. */
 const SIGNED_LOOK_MICROS = 60_000_000
 /** Microseconds between two looks at how long the registry's topic is. */
@@ -425,6 +427,24 @@ const makePurge = (
     })
   )
 
+/** Ends executions of OpenTelemetry spans whose root never came. */
+const makeDue = (
+  writer: TransactionalWriter,
+  state: SequencerState,
+  cache: ExecutionCache,
+  settings: SequencerSettings
+) =>
+  lookedFor(DUE_LOOK_MICROS, () =>
+    Effect.gen(function* () {
+      yield* cache.prepareDue
+      const hasStore = settings.traceStore !== undefined
+      const changes = stepDue(state, { hasStore }, currentTime())
+      if (changes === undefined) return false
+      yield* commit(writer, state, changes, settings)
+      return true
+    })
+  )
+
 /**
  * Offsets without a command: other programs leave them, by a transaction or by a batch that can't be
  * read. Commands are written by producers without transactions, so none of theirs is among them.
@@ -475,6 +495,7 @@ export const runSequencer = (
     const signed = makeSignedCheck(restoring, state)
     const checkpointsDue = makeCheckpoints(writer, state, settings)
     const purge = makePurge(writer, state, settings)
+    const due = makeDue(writer, state, cache, settings)
     const trim = lookedFor(TRIM_LOOK_MICROS, () =>
       Effect.as(trimRegistry(log, writer, state), false)
     )
@@ -509,6 +530,7 @@ export const runSequencer = (
       yield* signed
       yield* checkpointsDue
       yield* purge
+      yield* due
       yield* trim
       yield* evict(writer, state, cache)
     }

@@ -6,6 +6,7 @@
 import type { Head } from "../../domain/chain/Chains.ts"
 import { type ChainKey, treeNameOf } from "../../domain/chain/Chains.ts"
 import { type CheckpointRecord, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
+import { movedSum } from "../../domain/chain/HeadsDigest.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
 import {
@@ -23,7 +24,7 @@ import { ChainedEvents } from "./ChainedEvents.ts"
 import type { IdTexts } from "./IdTexts.ts"
 import type { WindowHit } from "./PackedWindow.ts"
 import { countByCode } from "./RejectedItems.ts"
-import { headsOf, type SequencerState } from "./SequencerState.ts"
+import { headsOf, type SequencerState, type Totals } from "./SequencerState.ts"
 import { type TraceChanges, type TraceContext, TraceDraft } from "./traces/TraceDraft.ts"
 
 /**
@@ -77,6 +78,8 @@ export interface StateChanges {
   readonly receivedUpTo: number
   /** A request waits until it is shown. */
   readonly isAwaited: boolean
+  /** What the changelog adds up to with these changes; none may follow once it was asked for. */
+  readonly totals: Totals
   readonly counts: {
     readonly deduplicated: number
     /** Items that passed validation and were refused here, by code. */
@@ -100,6 +103,7 @@ export class Draft implements StateChanges {
   readonly #idempotencyIndex = new Map<string, number>()
   readonly #newestCheckpoints = new Map<string, CheckpointRecord>()
   readonly #state: SequencerState
+  #totals: Totals | undefined
   /** The registry with the changes of the chunk. */
   readonly registryDraft: RegistryDraft
   /** Errors of items that are the step's own. */
@@ -206,6 +210,19 @@ export class Draft implements StateChanges {
     if (ordinal < next - window.capacity) return undefined
     const { mark, number } = added[ordinal - window.next]!
     return { ordinal, mark, number }
+  }
+
+  get totals(): Totals {
+    this.#totals ??= this.#addUp()
+    return this.#totals
+  }
+
+  #addUp(): Totals {
+    const { heads, totals, traceHeads, writers } = this.#state
+    const events = movedSum(totals.heads, "events", this.heads, heads)
+    let sum = totals.writers
+    for (const [writer, number] of this.writers) sum += (number ?? 0) - (writers.get(writer) ?? 0)
+    return { heads: movedSum(events, "traces", this.traces.heads, traceHeads), writers: sum }
   }
 
   get counts(): StateChanges["counts"] {

@@ -11,6 +11,7 @@ import {
   type Head,
   treeNameOf
 } from "../../domain/chain/Chains.ts"
+import { digestOfSum, sumOfHeads } from "../../domain/chain/HeadsDigest.ts"
 import type { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { RecordFields } from "../../domain/json/RecordFields.ts"
 import { type Command, dedupKeyOf } from "../../domain/records/Command.ts"
@@ -51,7 +52,6 @@ import {
   replay,
   type SequencerState,
   snapshot,
-  sumOf,
   totalsOf
 } from "./SequencerState.ts"
 import { checkRoots, readSignedTrees, rootName, type SignedTrees } from "./SignedHistory.ts"
@@ -139,6 +139,15 @@ const readChains = Effect.fnUntraced(function* (
       next = record.offset + 1
     }
   })
+  // A chain that has left a topic whose start is gone goes on from the head that is known.
+  for (const [tenantId, head] of start > 0 ? known : []) {
+    if (walk.heads.has(tenantId)) continue
+    walk.heads.set(tenantId, head)
+    met.add(tenantId)
+    const name = treeNameOf(tenantId, chain)
+    const tree = state.trees.get(name)
+    if (tree !== undefined) trees.set(name, tree)
+  }
   const passedOver = others + strays.length
   return { chain, walk, met, trees, roots, start, strays, next: next ?? start, others: passedOver }
 })
@@ -156,11 +165,14 @@ const readBoth = Effect.fnUntraced(function* (
   return { events, traces, byId }
 })
 
+const digestOf = ({ events, traces }: Record<Chain, ReadChain>): string =>
+  digestOfSum(sumOfHeads(events.walk.heads, traces.walk.heads))
+
 /**
- * The chains as the topics have them. Where the changelog says how many records a sequencer has
- * written, and at which offsets, and the topics hold as many, only these count. Else everything that
- * links is adopted, unless a part of a chain is missing before it; a chain without a beginning in a
- * topic that has its own was written by another program.
+ * The chains as the topics have them. Where the changelog says at which offsets a sequencer has
+ * written, and chains that end with the heads of its digest are there, only these count. Else everything
+ * that links is adopted, unless a part of a chain is missing before it; a chain without a beginning in
+ * a topic that has its own was written by another program.
  */
 const readTopics = Effect.fnUntraced(function* (
   restoring: Restoring,
@@ -181,12 +193,9 @@ const readTopics = Effect.fnUntraced(function* (
           signed
         )
       : undefined
-  const isProven =
-    bounded !== undefined
-    && (hasHeads
-      || (sumOf(bounded.events.walk.heads) === totals?.events
-        && sumOf(bounded.traces.walk.heads) === totals?.facts))
-  const read = isProven ? bounded : yield* readBoth(restoring, isOwn, signed)
+  const isProven = bounded !== undefined && digestOf(bounded) === totals?.heads
+  const isBounded = bounded !== undefined && (isProven || hasHeads)
+  const read = isBounded ? bounded : yield* readBoth(restoring, isOwn, signed)
   const chainsRead = [read.events, read.traces] satisfies Array<ReadChain>
   for (const one of chainsRead) {
     const missing = isProven ? undefined : missingOf(one, state)
@@ -210,20 +219,12 @@ const readTopics = Effect.fnUntraced(function* (
   return { ...read, isProven, strays: Strays.of([...strays.all, ...passed]) }
 })
 
-/**
- * What the topic has lost of its chains; undefined if it is whole. A chain that has left a topic whose
- * start is gone goes on from the head that is known.
- */
-const missingOf = ({ chain, met, start, trees, walk }: ReadChain, state: SequencerState) => {
+/** What the topic has lost of its chains; undefined if it is whole. */
+const missingOf = ({ chain, met, walk }: ReadChain, state: SequencerState) => {
   let missing: string | undefined
   for (const [tenantId, head] of headsOf(state, chain)) {
     const found = walk.heads.get(tenantId)
-    if (found === undefined && start > 0) {
-      walk.heads.set(tenantId, head)
-      const name = treeNameOf(tenantId, chain)
-      const tree = state.trees.get(name)
-      if (tree !== undefined) trees.set(name, tree)
-    } else if ((found?.sequence_number ?? 0) < head.sequence_number) {
+    if ((found?.sequence_number ?? 0) < head.sequence_number) {
       missing =
         `alk.${chain} is behind alk.state: the head of ${tenantId} is ${head.sequence_number} there, `
         + `and ${found?.sequence_number ?? 0} in the topic`
@@ -348,16 +349,15 @@ export interface Outdated {
 export const rebuild = (restoring: Restoring, outdated: Outdated) =>
   Effect.gen(function* () {
     const { log, partition, windows } = restoring
-    const { gathered, hasHeads, hasWriters, keys } = outdated
+    const { gathered, hasWriters, keys } = outdated
     const { state: before } = gathered
     yield* Effect.logWarning("rebuilding the sequencer's state from the topics", { partition })
     const signed = yield* readSignedTrees(restoring, before)
     const { checkpoints, handOvers } = signed
     const read = yield* readTopics(restoring, outdated, signed)
     const { byId, events, isProven, strays, traces } = read
-    const { heads, traceHeads } = hasHeads
-      ? before
-      : { heads: events.walk.heads, traceHeads: traces.walk.heads }
+    const { heads } = events.walk
+    const { heads: traceHeads } = traces.walk
     const ofHeads = [...heads.values(), ...traceHeads.values()]
     const { applied, receivedUpTo } = yield* readApplied(restoring, gathered, ofHeads)
     const remembered = yield* readCommands(restoring, byId, applied)
@@ -365,7 +365,7 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
     for (const [writer, number] of hasWriters ? [] : remembered.writers) {
       writers.set(writer, Math.max(number, writers.get(writer) ?? 0))
     }
-    const trees = new Map([...events.trees, ...traces.trees, ...(hasHeads ? before.trees : [])])
+    const trees = new Map([...events.trees, ...traces.trees])
     const [eventsNext, tracesNext] = isProven
       ? [before.eventsNext, before.tracesNext]
       : [events.next, traces.next]

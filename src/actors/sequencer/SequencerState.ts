@@ -10,6 +10,7 @@ import {
   readCheckpoint,
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
+import { digestOfSum, sumOfHeads } from "../../domain/chain/HeadsDigest.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { defined } from "../../domain/Defined.ts"
 import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
@@ -132,10 +133,15 @@ export interface SequencerState {
 
 /** Sums by which a changelog is known to be whole. */
 export interface Totals {
-  /** Events, and trace facts, that were ever appended here: the heads add up to them. */
-  readonly events: number
-  readonly facts: number
+  /** Of the heads of both chains, as `HeadsDigest` adds them up. */
+  readonly heads: bigint
   /** Sum of the last numbers of the writers of commands. */
+  readonly writers: number
+}
+
+/** The same as the record `applied` says it. */
+interface WrittenTotals {
+  readonly heads: string
   readonly writers: number
 }
 
@@ -176,7 +182,7 @@ export const emptyState = (
   adopted: undefined,
   tracesForgotten: 0,
   tracesUnlogged: 0,
-  totals: { events: 0, facts: 0, writers: 0 }
+  totals: { heads: 0n, writers: 0 }
 })
 
 /** A record of the changelog, ready to be written. */
@@ -260,8 +266,7 @@ export const appliedRecord = (
     events_next: eventsNext,
     traces_next: tracesNext,
     traces_forgotten: Math.max(tracesForgotten, tracesUnlogged),
-    events_total: totals.events,
-    facts_total: totals.facts,
+    heads_digest: digestOfSum(totals.heads),
     writers_total: totals.writers,
     strays_total: strays.size + newStrays,
     dedup_first: dedup.first,
@@ -276,21 +281,13 @@ export const appliedRecord = (
   return jsonRecord(APPLIED_KEY, record)
 }
 
-/** How many records the chains have that end with these heads. */
-export const sumOf = (heads: ReadonlyMap<string, Head>): number => {
-  let sum = 0
-  for (const { sequence_number } of heads.values()) sum += sequence_number
-  return sum
-}
-
 /** What the heads and the writers add up to. */
 export const totalsOf = ({
   heads,
   traceHeads,
   writers
 }: Pick<SequencerState, "heads" | "traceHeads" | "writers">): Totals => ({
-  events: sumOf(heads),
-  facts: sumOf(traceHeads),
+  heads: sumOfHeads(heads, traceHeads),
   writers: [...writers.values()].reduce((sum, number) => sum + number, 0)
 })
 
@@ -389,7 +386,7 @@ export interface Replay {
   /** An operator accepts what the topics have lost. */
   acceptsLoss: boolean
   /** As the newest `applied` record says; undefined if an older version has written it. */
-  totals: Totals | undefined
+  totals: WrittenTotals | undefined
   /** How many ranges of strays there are, and which entries of windows, as the same record says. */
   straysTotal: number
   windowEnds: WindowEnds
@@ -448,13 +445,10 @@ const replayApplied = (into: Replay, value: Buffer | null): void => {
 
 /** undefined where an older version has written the record. */
 const totalsIn = ({
-  events_total: events,
-  facts_total: facts,
+  heads_digest: heads,
   writers_total: writers
-}: ReturnType<typeof readApplied>): Totals | undefined =>
-  events === undefined || facts === undefined || writers === undefined
-    ? undefined
-    : { events, facts, writers }
+}: ReturnType<typeof readApplied>): WrittenTotals | undefined =>
+  heads === undefined || writers === undefined ? undefined : { heads, writers }
 
 type ReplayRecord = (into: Replay, name: string, value: Buffer | null) => void
 

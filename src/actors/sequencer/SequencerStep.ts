@@ -44,6 +44,7 @@ import {
   withErrors
 } from "./SequencerReceipts.ts"
 import type { SequencerState } from "./SequencerState.ts"
+import { endDue } from "./traces/OtlpStep.ts"
 import type { TraceContext } from "./traces/TraceDraft.ts"
 import { applyTraces } from "./traces/TraceStep.ts"
 
@@ -315,6 +316,27 @@ export const stepPurge = (state: SequencerState, now: string): StateChanges | un
   if (leaving.length === 0) return undefined
   const draft = new Draft(state, now)
   draft.registry.push(...leaving)
+  return draft
+}
+
+/** Executions that are ended at once by the clock at most. */
+const DUE_MAX = 500
+
+/** Ends executions whose parents have not come; undefined without such ones. */
+export const stepDue = (
+  state: SequencerState,
+  context: TraceContext,
+  now: string
+): StateChanges | undefined => {
+  const due = state.traces.due(microsOf(now), DUE_MAX).filter(({ header }) => header.complete)
+  if (due.length === 0) return undefined
+  const draft = new Draft(state, now, context)
+  for (const { executionId, tenantId } of due) {
+    const command = endDue(draft.traces, tenantId, executionId)
+    draft.traces.takeOver(command)
+    const tree = draft.tree({ tenantId, chain: "traces" })
+    for (const { hash } of command.facts) tree?.append(hash)
+  }
   return draft
 }
 

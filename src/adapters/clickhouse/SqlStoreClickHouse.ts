@@ -4,6 +4,8 @@
  */
 import type { ClickHouseSettings } from "@clickhouse/client"
 import { Effect, Layer } from "effect"
+import { inSlices } from "../../domain/InSlices.ts"
+import { parseJson } from "../../domain/json/Json.ts"
 import { sqlTableNames } from "../../domain/sql/SqlTables.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import {
@@ -11,25 +13,21 @@ import {
   SQL_MEMORY_MAX,
   SQL_ROWS_MAX,
   SQL_SECONDS_MAX,
-  type SqlFormat,
+  type SqlColumn,
   SqlRefused,
   SqlStore
 } from "../../ports/SqlStore.ts"
 import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
 import { StoreClient } from "./client/StoreClient.ts"
 import { eventTable } from "./sql/EventTable.ts"
+import { sameNames, writtenAnswer } from "./sql/SqlAnswer.ts"
 import { limitOf, reasonOf, TABLE_TOO_LARGE, TOO_LARGE } from "./sql/SqlFailure.ts"
 import { readStatement } from "./sql/SqlStatement.ts"
 import { viewDefinitions, viewSettings } from "./sql/SqlViews.ts"
 
 const OPERATION = "sql"
 
-const FORMATS: Readonly<Record<SqlFormat, string>> = {
-  json: "JSON",
-  ndjson: "JSONEachRow",
-  csv: "CSVWithNames",
-  parquet: "Parquet"
-}
+const TABLES = { parquet: "Parquet", ndjson: "JSONEachRow" } as const
 
 const SETTINGS: ClickHouseSettings = {
   max_execution_time: SQL_SECONDS_MAX,
@@ -56,21 +54,42 @@ const failed = (error: StoreUnavailable, sql: string): SqlRefused | StoreUnavail
   return reason === undefined ? error : refused(reason)
 }
 
+/** The columns that a statement would have, without its rows. */
+const columnsOf = (store: StoreClient, statement: string) =>
+  Effect.map(
+    store.answer(OPERATION, () => `DESCRIBE TABLE (${statement})`, "JSONCompact", SETTINGS),
+    (json) =>
+      (parseJson(String(json)) as { readonly data: ReadonlyArray<ReadonlyArray<string>> }).data.map(
+        ([name = "", type = ""]): SqlColumn => ({ name, type })
+      )
+  )
+
+const parquet = Effect.fnUntraced(function* (store: StoreClient, statement: string) {
+  const columns = yield* columnsOf(store, statement)
+  const refusal = sameNames(columns)
+  if (refusal !== undefined) return yield* refusal
+  const bytes = yield* store.answer(OPERATION, () => statement, "Parquet", SETTINGS)
+  // What is the same in each row counts once for ClickHouse.
+  return bytes.length > SQL_BYTES_MAX ? yield* refused(TOO_LARGE) : { bytes, columns }
+})
+
 export const layerSqlStore: Layer.Layer<SqlStore, never, ClickHouseConnection> = Layer.effect(
   SqlStore,
   Effect.map(ClickHouseConnection, (connection) => {
     const store = new StoreClient(connection)
     return SqlStore.of({
       answer: Effect.fn("SqlStore.answer")(
-        function* ({ format, sql, tenantId }, deduplicate) {
+        function* (question, deduplicate) {
+          const { sql, tenantId } = question
           const read = yield* Effect.try({
             try: () => readStatement(sql, sqlTableNames),
             catch: (cause) => cause as SqlRefused
           })
           const statement = read.text(viewDefinitions(read.views, store, tenantId, deduplicate))
-          const bytes = yield* store.answer(OPERATION, () => statement, FORMATS[format], SETTINGS)
-          // What is the same in each row counts once for ClickHouse.
-          return bytes.length > SQL_BYTES_MAX ? yield* refused(TOO_LARGE) : bytes
+          if (question.format === "parquet") return yield* parquet(store, statement)
+          const json = yield* store.answer(OPERATION, () => statement, "JSONCompact", SETTINGS)
+          const written = yield* inSlices(() => writtenAnswer(json, question))
+          return written instanceof SqlRefused ? yield* written : written
         },
         (answer, { sql }) =>
           Effect.mapError(answer, (error) =>
@@ -80,7 +99,7 @@ export const layerSqlStore: Layer.Layer<SqlStore, never, ClickHouseConnection> =
       events: Effect.fn("SqlStore.events")(
         function* (query, deduplicate) {
           const statement = eventTable(store, query, deduplicate)
-          const bytes = yield* store.answer(OPERATION, statement, FORMATS[query.format], SETTINGS)
+          const bytes = yield* store.answer(OPERATION, statement, TABLES[query.format], SETTINGS)
           return bytes.length > SQL_BYTES_MAX ? yield* refused(TABLE_TOO_LARGE) : bytes
         },
         Effect.mapError((error) => {

@@ -29,12 +29,12 @@ export interface components {
                 readonly [key: string]: unknown;
             }[];
         };
-        /** @description `partialSuccess` unless the export was empty; nothing is to be sent again. */
+        /** @description `partialSuccess` only if something was refused, cut or repaired; it must not be sent again. */
         readonly ExportMetricsServiceResponse: {
             readonly partialSuccess?: {
-                /** @description All of them, in decimal digits. */
-                readonly rejectedDataPoints: string;
-                /** @description Where spans are to be sent. */
+                /** @description How many, in decimal digits; absent if all are stored. */
+                readonly rejectedDataPoints?: string;
+                /** @description What was refused, cut or repaired, and where it is to be sent. */
                 readonly errorMessage: string;
             };
         };
@@ -69,12 +69,12 @@ export interface components {
                 readonly [key: string]: unknown;
             }[] | null;
         };
-        /** @description `partialSuccess` unless the export was empty; nothing is to be sent again. */
+        /** @description `partialSuccess` only if something was refused, cut or repaired; it must not be sent again. */
         readonly ExportLogsServiceResponse: {
             readonly partialSuccess?: {
-                /** @description All of them, in decimal digits. */
-                readonly rejectedLogRecords: string;
-                /** @description Where spans are to be sent. */
+                /** @description How many, in decimal digits; absent if all are stored. */
+                readonly rejectedLogRecords?: string;
+                /** @description What was refused, cut or repaired, and where it is to be sent. */
                 readonly errorMessage: string;
             };
         };
@@ -88,8 +88,11 @@ export interface components {
          *               "logRecords": [
          *                 {
          *                   "timeUnixNano": "1795860001000000000",
+         *                   "eventName": "gen_ai.user.message",
+         *                   "traceId": "5b8efff798038103d269b633813fc60c",
+         *                   "spanId": "eee19b7ec3c1b174",
          *                   "body": {
-         *                     "stringValue": "ticket answered"
+         *                     "stringValue": "Where is my parcel?"
          *                   }
          *                 }
          *               ]
@@ -277,40 +280,8 @@ export interface components {
              */
             readonly sequence_number?: number;
         };
-        /**
-         * @example {
-         *       "operations": [
-         *         {
-         *           "op": "execution.start",
-         *           "agent_id": "support-agent",
-         *           "id": "run-42"
-         *         },
-         *         {
-         *           "op": "span.start",
-         *           "execution_id": "run-42",
-         *           "id": "run-42/search",
-         *           "span_type": "TOOL_CALL",
-         *           "name": "search"
-         *         },
-         *         {
-         *           "op": "span.event",
-         *           "span_id": "run-42/search",
-         *           "event_type": "tool.request"
-         *         },
-         *         {
-         *           "op": "span.end",
-         *           "span_id": "run-42/search"
-         *         },
-         *         {
-         *           "op": "execution.end",
-         *           "execution_id": "run-42"
-         *         }
-         *       ]
-         *     }
-         */
-        readonly TraceBatchInput: {
-            readonly operations: readonly components["schemas"]["TraceOperationInput"][];
-        };
+        /** @description The operations without the object around them. */
+        readonly TraceOperationArray: readonly components["schemas"]["TraceOperationInput"][];
         readonly TraceOperationInput: components["schemas"]["ExecutionStartOperation"] | components["schemas"]["ExecutionEndOperation"] | components["schemas"]["SpanStartOperation"] | components["schemas"]["SpanEndOperation"] | components["schemas"]["SpanEventOperation"];
         readonly SpanEventOperation: {
             /**
@@ -440,6 +411,40 @@ export interface components {
         };
         /**
          * @example {
+         *       "operations": [
+         *         {
+         *           "op": "execution.start",
+         *           "agent_id": "support-agent",
+         *           "id": "run-42"
+         *         },
+         *         {
+         *           "op": "span.start",
+         *           "execution_id": "run-42",
+         *           "id": "run-42/search",
+         *           "span_type": "TOOL_CALL",
+         *           "name": "search"
+         *         },
+         *         {
+         *           "op": "span.event",
+         *           "span_id": "run-42/search",
+         *           "event_type": "tool.request"
+         *         },
+         *         {
+         *           "op": "span.end",
+         *           "span_id": "run-42/search"
+         *         },
+         *         {
+         *           "op": "execution.end",
+         *           "execution_id": "run-42"
+         *         }
+         *       ]
+         *     }
+         */
+        readonly TraceBatchInput: {
+            readonly operations: readonly components["schemas"]["TraceOperationInput"][];
+        };
+        /**
+         * @example {
          *       "events": [
          *         {
          *           "id": "0197a1f0-3ba1-7e07-b3d8-1a2b3c4d5e6f",
@@ -499,21 +504,8 @@ export interface components {
              */
             readonly erased_at?: string;
         };
-        /**
-         * @example {
-         *       "events": [
-         *         {
-         *           "event_type": "tool.request"
-         *         },
-         *         {
-         *           "event_type": "tool.response"
-         *         }
-         *       ]
-         *     }
-         */
-        readonly TraceEventsInput: {
-            readonly events: readonly components["schemas"]["TraceEventInput"][];
-        };
+        /** @description The events without the object around them. */
+        readonly TraceEventArray: readonly components["schemas"]["TraceEventInput"][];
         /**
          * @example {
          *       "event_type": "tool.request",
@@ -536,6 +528,21 @@ export interface components {
             readonly payload?: {
                 readonly [key: string]: unknown;
             } | null;
+        };
+        /**
+         * @example {
+         *       "events": [
+         *         {
+         *           "event_type": "tool.request"
+         *         },
+         *         {
+         *           "event_type": "tool.response"
+         *         }
+         *       ]
+         *     }
+         */
+        readonly TraceEventsInput: {
+            readonly events: readonly components["schemas"]["TraceEventInput"][];
         };
         /**
          * @example {
@@ -595,7 +602,7 @@ export interface components {
             readonly erased_at?: string;
             readonly summary?: components["schemas"]["SpanSummary"];
         };
-        /** @description Taken out of `metadata` when it is shown, by the names that OpenTelemetry, OpenInference, OpenLLMetry and the Vercel AI SDK have for these; no part of what is hashed. */
+        /** @description Taken out of `metadata` when it is shown, by the names that OpenTelemetry, OpenInference, OpenLLMetry and the Vercel AI SDK have for these, and by `alk.model`, `alk.input_tokens` and so on; no part of what is hashed. */
         readonly SpanSummary: {
             /** @description The model that answered, else the one asked for. */
             readonly model?: string;
@@ -2650,6 +2657,12 @@ export interface components {
                 readonly resource_name?: string | readonly string[] | null;
                 /** @description `outcome`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
                 readonly outcome?: ("success" | "failure" | "error") | readonly ("success" | "failure" | "error")[] | null;
+                /** @description `prev_hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly prev_hash?: string | readonly string[] | null;
+                /** @description `hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly hash?: string | readonly string[] | null;
+                /** @description `content_hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly content_hash?: string | readonly string[] | null;
                 /**
                  * Format: int64
                  * @description Inclusive lower bound on `sequence_number`.
@@ -2703,6 +2716,11 @@ export interface components {
             readonly kind: "pdf" | "pack" | "csv" | "ndjson" | "ocsf";
             /** @description Of a pack: whether the PDF is in it. */
             readonly pdf?: boolean;
+            /**
+             * @description Of CSV: it begins with a byte order mark.
+             * @enum {boolean}
+             */
+            readonly bom?: true;
             readonly label?: string;
             /**
              * @description `queued` and `running` are under way; `done` has a file, until it is `expired`.
@@ -2853,6 +2871,12 @@ export interface components {
                 readonly resource_name?: string | readonly string[] | null;
                 /** @description `outcome`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
                 readonly outcome?: ("success" | "failure" | "error") | readonly ("success" | "failure" | "error")[] | null;
+                /** @description `prev_hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly prev_hash?: string | readonly string[] | null;
+                /** @description `hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly hash?: string | readonly string[] | null;
+                /** @description `content_hash`: one of several values with commas between them, or repeated; `name!=` for none of them. `*` after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and `\` in a value have a `\` before them. */
+                readonly content_hash?: string | readonly string[] | null;
                 /**
                  * Format: int64
                  * @description Inclusive lower bound on `sequence_number`.
@@ -2872,6 +2896,8 @@ export interface components {
             }) | null;
             /** @description Of a pack: whether the PDF is in it, true unless given; `false` where there is no Chromium. */
             readonly pdf?: boolean | null;
+            /** @description Of CSV: whether it begins with a byte order mark, by which Excel reads it as UTF-8. */
+            readonly bom?: boolean | null;
             /** @description 1 to 256 characters. */
             readonly label?: string | null;
         };
@@ -3225,7 +3251,7 @@ export interface components {
                     /** @description Place of the operation in the request. */
                     readonly index: number;
                     /** @enum {string} */
-                    readonly op: "execution.start" | "execution.end" | "execution.erase" | "span.start" | "span.end" | "span.event" | "otlp.span";
+                    readonly op: "execution.start" | "execution.end" | "execution.erase" | "span.start" | "span.end" | "span.event" | "otlp.span" | "otlp.events";
                     /**
                      * @description existing: it was there already and is unchanged.
                      * @enum {string}
@@ -3263,8 +3289,10 @@ export interface components {
         readonly Warning: {
             /** @description Place of the item in the request. */
             readonly index: number;
-            /** @description Path of a field that was sent but is not stored. */
+            /** @description Path of a field that was sent but is not stored, or not as it was sent. */
             readonly field: string;
+            /** @description How it is stored: a number as text, with `numbers=text`. Without one, it is not. */
+            readonly message?: string;
         };
         readonly ItemError: {
             /** @description Place of the item in the request. */
@@ -3346,7 +3374,7 @@ export interface components {
             };
         };
         /**
-         * @description ClickHouse's format JSON.
+         * @description The members of ClickHouse's format JSON.
          * @example {
          *       "meta": [
          *         {
@@ -3374,7 +3402,7 @@ export interface components {
                 /** @description Type of ClickHouse. */
                 readonly type: string;
             }[];
-            /** @description The rows. Times are ISO 8601 in UTC; NaN and infinities are texts. */
+            /** @description The rows. Times are ISO 8601 in UTC; NaN and infinities are texts, and so are integers beyond 2^53 in columns of 64 bits and more. */
             readonly data: readonly {
                 readonly [key: string]: unknown;
             }[];
@@ -3401,6 +3429,8 @@ export interface components {
              * @enum {string|null}
              */
             readonly format?: "json" | "ndjson" | "csv" | "parquet" | null;
+            /** @description Of CSV: whether it begins with a byte order mark, by which Excel reads it as UTF-8. */
+            readonly bom?: boolean | null;
         };
         /**
          * @description An audit event as it is stored.
@@ -3447,7 +3477,7 @@ export interface components {
             readonly timestamp: string;
             readonly actor: components["schemas"]["Actor"];
             /**
-             * @description What was done, as noun.verb.
+             * @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -3739,7 +3769,7 @@ export interface components {
             readonly timestamp: string;
             readonly actor: components["schemas"]["Actor"];
             /**
-             * @description What was done, as noun.verb.
+             * @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -3871,7 +3901,7 @@ export interface components {
                 /** @description Place of the operation in the request. */
                 readonly index: number;
                 /** @enum {string} */
-                readonly op: "execution.start" | "execution.end" | "execution.erase" | "span.start" | "span.end" | "span.event" | "otlp.span";
+                readonly op: "execution.start" | "execution.end" | "execution.erase" | "span.start" | "span.end" | "span.event" | "otlp.span" | "otlp.events";
                 /**
                  * @description existing: it was there already and is unchanged.
                  * @enum {string}
@@ -3975,27 +4005,8 @@ export interface components {
              */
             readonly last_sequence_number?: number;
         };
-        /**
-         * @example {
-         *       "events": [
-         *         {
-         *           "id": "evt_1",
-         *           "actor": {
-         *             "id": "user_42",
-         *             "email": "ada@example.com"
-         *           },
-         *           "action": "document.viewed",
-         *           "resource": {
-         *             "id": "doc_7",
-         *             "type": "document"
-         *           }
-         *         }
-         *       ]
-         *     }
-         */
-        readonly BatchInput: {
-            readonly events: readonly components["schemas"]["AuditEventBatchItem"][];
-        };
+        /** @description The events of a batch without the object around them, as log shippers send them. */
+        readonly BatchArray: readonly components["schemas"]["AuditEventBatchItem"][];
         /** @description An audit event of a batch. */
         readonly AuditEventBatchItem: {
             /**
@@ -4011,7 +4022,7 @@ export interface components {
             readonly timestamp?: string | null;
             readonly actor: components["schemas"]["BatchActorInput"];
             /**
-             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots. Actions that start with alk. are the service's own.
+             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots; with `actions=any`, any 1 to 256 printable characters. Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -4022,7 +4033,7 @@ export interface components {
              */
             readonly outcome?: "success" | "failure" | "error" | null;
             /**
-             * @description Anything else, as a JSON object of at most 32768 bytes and 32 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
+             * @description Anything else, as a JSON object of at most 32768 bytes and 64 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
              * @example {
              *       "ip": "192.0.2.1"
              *     }
@@ -4064,6 +4075,27 @@ export interface components {
              * @example ann@example.com
              */
             readonly email?: string | null;
+        };
+        /**
+         * @example {
+         *       "events": [
+         *         {
+         *           "id": "evt_1",
+         *           "actor": {
+         *             "id": "user_42",
+         *             "email": "ada@example.com"
+         *           },
+         *           "action": "document.viewed",
+         *           "resource": {
+         *             "id": "doc_7",
+         *             "type": "document"
+         *           }
+         *         }
+         *       ]
+         *     }
+         */
+        readonly BatchInput: {
+            readonly events: readonly components["schemas"]["AuditEventBatchItem"][];
         };
         /**
          * @description Written to the log.
@@ -4127,7 +4159,7 @@ export interface components {
             readonly timestamp: string;
             readonly actor: components["schemas"]["Actor"];
             /**
-             * @description What was done, as noun.verb.
+             * @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -4210,7 +4242,7 @@ export interface components {
             readonly timestamp?: string | null;
             readonly actor: components["schemas"]["ActorInput"];
             /**
-             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots. Actions that start with alk. are the service's own.
+             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots; with `actions=any`, any 1 to 256 printable characters. Actions that start with alk. are the service's own.
              * @example document.read
              */
             readonly action: string;
@@ -4221,7 +4253,7 @@ export interface components {
              */
             readonly outcome: "success" | "failure" | "error";
             /**
-             * @description Anything else, as a JSON object of at most 32768 bytes and 32 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
+             * @description Anything else, as a JSON object of at most 32768 bytes and 64 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
              * @example {
              *       "ip": "192.0.2.1"
              *     }
@@ -4366,17 +4398,19 @@ export type TraceTarget = components['schemas']['TraceTarget'];
 export type TraceItemError = components['schemas']['TraceItemError'];
 export type TraceBatchResult = components['schemas']['TraceBatchResult'];
 export type TraceResult = components['schemas']['TraceResult'];
-export type TraceBatchInput = components['schemas']['TraceBatchInput'];
+export type TraceOperationArray = components['schemas']['TraceOperationArray'];
 export type TraceOperationInput = components['schemas']['TraceOperationInput'];
 export type SpanEventOperation = components['schemas']['SpanEventOperation'];
 export type SpanEndOperation = components['schemas']['SpanEndOperation'];
 export type SpanStartOperation = components['schemas']['SpanStartOperation'];
 export type ExecutionEndOperation = components['schemas']['ExecutionEndOperation'];
 export type ExecutionStartOperation = components['schemas']['ExecutionStartOperation'];
+export type TraceBatchInput = components['schemas']['TraceBatchInput'];
 export type TraceEventList = components['schemas']['TraceEventList'];
 export type TraceEvent = components['schemas']['TraceEvent'];
-export type TraceEventsInput = components['schemas']['TraceEventsInput'];
+export type TraceEventArray = components['schemas']['TraceEventArray'];
 export type TraceEventInput = components['schemas']['TraceEventInput'];
+export type TraceEventsInput = components['schemas']['TraceEventsInput'];
 export type Span = components['schemas']['Span'];
 export type SpanSummary = components['schemas']['SpanSummary'];
 export type Repair = components['schemas']['Repair'];
@@ -4480,10 +4514,11 @@ export type ErasureInput = components['schemas']['ErasureInput'];
 export type Receipt = components['schemas']['Receipt'];
 export type BatchAccepted = components['schemas']['BatchAccepted'];
 export type BatchResult = components['schemas']['BatchResult'];
-export type BatchInput = components['schemas']['BatchInput'];
+export type BatchArray = components['schemas']['BatchArray'];
 export type AuditEventBatchItem = components['schemas']['AuditEventBatchItem'];
 export type ResourceInput = components['schemas']['ResourceInput'];
 export type BatchActorInput = components['schemas']['BatchActorInput'];
+export type BatchInput = components['schemas']['BatchInput'];
 export type EventAccepted = components['schemas']['EventAccepted'];
 export type CreatedAuditEvent = components['schemas']['CreatedAuditEvent'];
 export type AuditEventInput = components['schemas']['AuditEventInput'];

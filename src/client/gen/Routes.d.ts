@@ -8,6 +8,7 @@ import type {
   AuditEvent,
   AuditEventInput,
   BatchAccepted,
+  BatchArray,
   BatchInput,
   BatchResult,
   Chain,
@@ -83,9 +84,11 @@ import type {
   TraceBatchResult,
   TraceEraseInput,
   TraceEvent,
+  TraceEventArray,
   TraceEventInput,
   TraceEventList,
   TraceEventsInput,
+  TraceOperationArray,
   TraceVerifyReport,
   VerifyReport
 } from "./Api.d.ts"
@@ -103,6 +106,8 @@ export interface Routes {
     path: Nothing
     query: {
       readonly sync?: "true"
+      readonly actions?: "noun.verb" | "any"
+      readonly numbers?: "exact" | "text"
     }
     body: AuditEventInput
     answer: CreatedAuditEvent | EventAccepted
@@ -123,6 +128,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -133,6 +141,7 @@ export interface Routes {
       readonly sort?: "sequence_number" | "timestamp"
       readonly fields?: string
       readonly format?: "json" | "ndjson" | "csv" | "parquet" | "ocsf"
+      readonly bom?: boolean
       readonly page?: number
       readonly page_size?: number
       readonly after_sequence?: number
@@ -149,8 +158,10 @@ export interface Routes {
     path: Nothing
     query: {
       readonly sync?: "true"
+      readonly actions?: "noun.verb" | "any"
+      readonly numbers?: "exact" | "text"
     }
-    body: BatchInput
+    body: BatchInput | BatchArray
     answer: BatchResult | BatchAccepted
   }
   /** What became of an ingest request. */
@@ -189,6 +200,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -222,6 +236,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -405,6 +422,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -435,6 +455,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -465,6 +488,9 @@ export interface Routes {
       readonly resource_type?: string | ReadonlyArray<string>
       readonly resource_name?: string | ReadonlyArray<string>
       readonly outcome?: "success" | "failure" | "error" | ReadonlyArray<"success" | "failure" | "error">
+      readonly prev_hash?: string | ReadonlyArray<string>
+      readonly hash?: string | ReadonlyArray<string>
+      readonly content_hash?: string | ReadonlyArray<string>
       readonly from?: string
       readonly to?: string
       readonly from_sequence?: number
@@ -972,7 +998,7 @@ export interface Routes {
       readonly id: string
     }
     query: Nothing
-    body: TraceEventInput | TraceEventsInput
+    body: TraceEventInput | TraceEventsInput | TraceEventArray
     answer: TraceEvent | TraceBatchResult | TraceEvent
   }
   /** The events of a span. */
@@ -993,7 +1019,7 @@ export interface Routes {
     query: {
       readonly sync?: "true"
     }
-    body: TraceBatchInput
+    body: TraceBatchInput | TraceOperationArray
     answer: TraceBatchResult | TraceBatchAccepted
   }
   /** Export OpenTelemetry spans (OTLP/HTTP). */
@@ -1003,7 +1029,7 @@ export interface Routes {
     body: ExportTraceServiceRequest
     answer: ExportTraceServiceResponse
   }
-  /** Refuse OpenTelemetry logs (OTLP/HTTP). */
+  /** Export OpenTelemetry logs of models (OTLP/HTTP). */
   "POST /v1/logs": {
     path: Nothing
     query: Nothing

@@ -114,6 +114,9 @@ export const whereFields = [
   "created_at",
   "sequence_number",
   "id",
+  "hash",
+  "prev_hash",
+  "content_hash",
   "metadata."
 ] as const
 

@@ -10,6 +10,8 @@ import { sha256Hex } from "../Identifiers.ts"
 import { parseJson } from "../json/Json.ts"
 import { recordChecker } from "../json/RecordDecoder.ts"
 import { RecordUnreadable } from "../json/RecordFields.ts"
+import { MAC_HEADER } from "../records/RecordHeaders.ts"
+import type { RecordMac } from "../records/RecordMac.ts"
 
 export const BACKUP_FORMAT = "alk-backup-v1"
 
@@ -97,18 +99,37 @@ export type BackupContent = typeof BackupContent.Type
 
 export const BackupManifest = Schema.Struct({
   ...members,
-  content_sha256: sha256("Of the JSON of all members before it, without white space.")
+  content_sha256: sha256("Of the JSON of all members before it, without white space."),
+  mac: sha256(
+    "HMAC-SHA256 of the same, under a key that is derived from the secret of the service."
+  )
 }).annotate({
   title: "Backup manifest",
   description: "What the folder of a backup holds, written by alk backup."
 })
 export type BackupManifest = typeof BackupManifest.Type
 
+/** As if it were a record: no topic has this name. */
+const asRecord = (content: BackupContent) => ({
+  topic: MANIFEST_FILE,
+  partition: 0,
+  key: null,
+  value: JSON.stringify(content),
+  headers: {}
+})
+
 /** The text of the file. */
-export const manifestText = (content: BackupContent): string => {
-  const content_sha256 = sha256Hex(JSON.stringify(content))
-  return `${JSON.stringify({ ...content, content_sha256 }, null, 2)}\n`
+export const manifestText = (content: BackupContent, mac: RecordMac): string => {
+  const record = asRecord(content)
+  const members = { ...content, content_sha256: sha256Hex(record.value), mac: mac.of(record) }
+  return `${JSON.stringify(members, null, 2)}\n`
 }
+
+/** False of a manifest, and so of what it names, that nobody with the secret has written. */
+export const isOfService = (
+  { content_sha256: _, mac: given, ...content }: BackupManifest,
+  mac: RecordMac
+): boolean => mac.refusal({ ...asRecord(content), headers: { [MAC_HEADER]: given } }) === undefined
 
 const check = recordChecker(BackupManifest, MANIFEST_FILE)
 
@@ -133,7 +154,7 @@ export const readManifest = (json: string): BackupManifest => {
     )
   }
   const manifest = check(value)
-  const { content_sha256, ...content } = manifest
+  const { content_sha256, mac: _, ...content } = manifest
   if (sha256Hex(JSON.stringify(content)) !== content_sha256) {
     throw new RecordUnreadable(`${MANIFEST_FILE} is not what was written: its hash differs`)
   }

@@ -5,7 +5,12 @@
  */
 import { Schema } from "effect"
 import { hex16, sha256 } from "../Forms.ts"
-import { CLIENT_ID_FORM, ID_LENGTH_MAX } from "../Identifiers.ts"
+import {
+  CLIENT_ID_FORM,
+  ID_LENGTH_MAX,
+  PARTY_ID_FORM,
+  PARTY_ID_LENGTH_MAX
+} from "../Identifiers.ts"
 import { NESTING_MAX } from "../json/StrictJson.ts"
 import { parseTimestamp } from "../Timestamp.ts"
 import { actorTypes, outcomes } from "./EventEnums.ts"
@@ -29,6 +34,11 @@ export const RESERVED_ACTION_PREFIX = "alk."
 
 /** Dotted names, `document.read`; their length is limited apart from their form. */
 export const ACTION_FORM = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+$/u
+/** Characters of an action that may have any name. */
+export const ANY_ACTION_LENGTH_MAX = 256
+/** Any printable name: whole Unicode characters, no control characters, not only space. */
+export const ANY_ACTION_FORM =
+  /^(?=.*\S)[^\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]{1,256}$/u
 /** Any text without unpaired surrogates and U+0000. */
 const TEXT_FORM = /^[^\u0000\ud800-\udfff]*$/u
 
@@ -50,18 +60,21 @@ export const Outcome = Schema.Literals(outcomes).annotate({
 })
 export type Outcome = typeof Outcome.Type
 
-const Id = (description: string, example: string) =>
+const idOf = (form: RegExp, lengthMax: number) => (description: string, example: string) =>
   Schema.String.check(
-    Schema.isPattern(CLIENT_ID_FORM, {
-      expected: `1 to ${ID_LENGTH_MAX} characters, no control characters`,
+    Schema.isPattern(form, {
+      expected: `1 to ${lengthMax} characters, no control characters`,
       // Said in the part of regular expressions that every language shares.
       toJsonSchema: () => ({
         minLength: 1,
-        maxLength: ID_LENGTH_MAX,
+        maxLength: lengthMax,
         pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]*$"
       })
     })
   ).annotate({ description, examples: [example] })
+
+const Id = idOf(CLIENT_ID_FORM, ID_LENGTH_MAX)
+const PartyId = idOf(PARTY_ID_FORM, PARTY_ID_LENGTH_MAX)
 
 const Text = (lengthMax: number, description: string, example: string) =>
   Schema.String.check(
@@ -91,13 +104,9 @@ const StoredTime = (description: string, example: string) =>
     })
   ).annotate({ description, format: "date-time", examples: [example] })
 
-const actionChecks = [
-  Schema.isPattern(ACTION_FORM, { expected: "dotted names, as in document.read" }),
-  Schema.isMaxLength(ACTION_LENGTH_MAX)
-] as const
-
 const ActionInput = Schema.String.check(
-  ...actionChecks,
+  Schema.isPattern(ACTION_FORM, { expected: "dotted names, as in document.read" }),
+  Schema.isMaxLength(ACTION_LENGTH_MAX),
   Schema.makeFilter((action: string) => !action.startsWith(RESERVED_ACTION_PREFIX), {
     expected: `no action that starts with ${RESERVED_ACTION_PREFIX}`,
     toJsonSchema: () => ({ not: { pattern: "^alk\\." } })
@@ -105,22 +114,31 @@ const ActionInput = Schema.String.check(
 ).annotate({
   description:
     "What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined "
-    + `by dots. Actions that start with ${RESERVED_ACTION_PREFIX} are the service's own.`,
+    + `by dots; with \`actions=any\`, any 1 to ${ANY_ACTION_LENGTH_MAX} printable characters. Actions `
+    + `that start with ${RESERVED_ACTION_PREFIX} are the service's own.`,
   examples: ["document.read"]
 })
 
-const Action = Schema.String.check(...actionChecks).annotate({
-  description: "What was done, as noun.verb.",
+// How long an action may be is configurable, so its length is no part of the contract.
+const StoredAction = Schema.String.check(
+  Schema.isPattern(/^[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]+$/u, {
+    expected: "printable characters",
+    toJsonSchema: () => ({ minLength: 1, pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]*$" })
+  })
+).annotate({
+  description:
+    "What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with "
+    + `${RESERVED_ACTION_PREFIX} are the service's own.`,
   examples: ["document.read"]
 })
 
-const actorId = Id("Who acted.", "user_1")
+const actorId = PartyId("Who acted.", "user_1")
 const actorEmail = Text(
   EMAIL_LENGTH_MAX,
   "The actor's e-mail address; can be erased.",
   "ann@example.com"
 )
-const resourceId = Id("What it was done to.", "doc_1")
+const resourceId = PartyId("What it was done to.", "doc_1")
 const resourceType = Id("The kind of thing it was done to.", "document")
 const resourceName = Text(NAME_LENGTH_MAX, "Its name for people; can be erased.", "Annual report")
 
@@ -200,7 +218,7 @@ export const AuditEvent = Schema.Struct({
   id: Id("Names the event within the tenant.", "evt-1"),
   timestamp: StoredTime("When it happened, UTC.", "2026-11-21T10:00:01.000001Z"),
   actor: Actor,
-  action: Action,
+  action: StoredAction,
   resource: Resource,
   outcome: Outcome,
   metadata: Schema.optionalKey(

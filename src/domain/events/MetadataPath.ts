@@ -1,6 +1,6 @@
 /**
- * Values in metadata by path: dots walk nested objects, a key that holds the dots is tried first. The
- * store finds the same values by SQL.
+ * Values in metadata by path: dots walk nested objects, a key that holds the dots is tried first; `[]`
+ * behind a key walks the list there, as in `tags[].v`. The store finds the same values by SQL.
  */
 import { canonicalize } from "../json/CanonicalJson.ts"
 import { isObject, type JsonObject, type JsonValue } from "../json/Json.ts"
@@ -43,8 +43,41 @@ const valueAt = (metadata: JsonObject, keys: ReadonlyArray<string>): JsonValue |
   return value
 }
 
-/** Finds the value at a path; undefined if there is none. */
-export const valueFinder = (path: string): ((metadata: JsonObject) => JsonValue | undefined) => {
+const LIST = "[]"
+
+/**
+ * The paths between lists: of `a.b[].c` those of a list and of what is asked of its elements. One path
+ * for what walks no list; a list at the end needs no mark, as its elements are asked anyway.
+ */
+export const metadataPathParts = (path: string): ReadonlyArray<string> =>
+  (path.endsWith(LIST) ? path.slice(0, -LIST.length) : path).split(`${LIST}.`)
+
+type Finder = (metadata: JsonObject) => JsonValue | undefined
+
+/** Finds the value at a path, of a path through lists a list; undefined if there is none. */
+export const valueFinder = (path: string): Finder => {
+  const whole = keyFinder(path)
+  // A key may have the mark in it.
+  if (!path.includes(LIST)) return whole
+  if (metadataPathSegments(path).length > METADATA_PATH_SEGMENTS_MAX) return () => undefined
+  const [first, ...others] = metadataPathParts(path).map(keyFinder)
+  return (metadata) => {
+    const found = whole(metadata)
+    if (found !== undefined || others.length === 0) return found ?? first!(metadata)
+    const all = others.reduce(elementsFound, [first!(metadata) ?? null])
+    return all.length === 0 ? undefined : all
+  }
+}
+
+/** What is found in the objects of some lists. */
+const elementsFound = (lists: ReadonlyArray<JsonValue>, find: Finder): ReadonlyArray<JsonValue> =>
+  lists
+    .filter((list) => Array.isArray(list))
+    .flatMap((list) => list.flat(Infinity) as ReadonlyArray<JsonValue>)
+    .map((element) => (isObject(element) ? find(element) : undefined))
+    .filter((found) => found !== undefined)
+
+const keyFinder = (path: string): Finder => {
   const candidates = metadataPathCandidates(path)
   return (metadata) => {
     for (const keys of candidates) {

@@ -61,14 +61,22 @@ const normalDecimal = (text: string): string => {
   return `${digits.slice(first, last)}e${exponent + digits.length - last}`
 }
 
+/** Significant digits after which no double has more to say (DBL_DECIMAL_DIG of C). */
+const ROUND_TRIP_DIGITS = 17
+
 /**
  * True if the JSON number has the decimal value of the shortest form of its nearest double, which
- * is what RFC 8785 stores. Of a text longer than NUMBER_LENGTH_MAX nobody finds out.
+ * is what RFC 8785 stores, or is what printers of 17 digits make of that double: then it names it as
+ * exactly. Of integers only the former: their digits may be an id. A text longer than NUMBER_LENGTH_MAX
+ * is not looked at.
  */
 export const isExactNumber = (text: string): boolean => {
   if (text.length > NUMBER_LENGTH_MAX) return false
   const nearest = Number(text)
-  return Number.isFinite(nearest) && normalDecimal(text) === normalDecimal(String(nearest))
+  if (!Number.isFinite(nearest)) return false
+  const decimal = normalDecimal(text)
+  if (decimal === normalDecimal(String(nearest))) return true
+  return /[.eE]/.test(text) && decimal === normalDecimal(nearest.toPrecision(ROUND_TRIP_DIGITS))
 }
 
 const hexDigit = (code: number): number => {

@@ -1,5 +1,5 @@
 /**
- * Reads the items of a request one by one: `{"events": [...]}` or one a line. What an item holds is
+ * Reads the items of a request one by one: `{"events": [...]}`, the array alone, or one a line. What an item holds is
  * StrictJson's business; here is where it begins and ends, and how many there may be. No more than one
  * item is read between two steps.
  */
@@ -16,6 +16,7 @@ import {
   parseCounted,
   parseWalked,
   refuse,
+  type StrictOptions,
   type StrictResult
 } from "./StrictJson.ts"
 
@@ -42,7 +43,7 @@ const checkCount = (count: number, what: string, itemsMax: number) =>
       )
 
 const noArray = (member: string) =>
-  refuse("invalid_request", `${member}: missing or no array; send {"${member}": [...]}`)
+  refuse("invalid_request", `${member}: missing or no array; send {"${member}": [...]} or [...]`)
 
 const memberTwice = (member: string): { readonly problem: JsonProblem } => ({
   problem: { code: "invalid_request", path: member, message: `${member}: ${KEY_TWICE}` }
@@ -62,13 +63,25 @@ interface Count {
   values: number
 }
 
+/** What items may be, and how many values they have. */
+interface ItemsRead {
+  readonly count: Count
+  readonly itemsMax: number
+  readonly member: string
+  readonly options: StrictOptions
+}
+
 /** The value that is next. @throws NotJson */
-const valueAt = (cursor: JsonCursor, count: Count): StrictResult | ValueWalk => {
+const valueAt = (
+  cursor: JsonCursor,
+  count: Count,
+  options: StrictOptions = {}
+): StrictResult | ValueWalk => {
   const walk = cursor.value(ITEM_VALUES_MAX)
   count.values += walk.values
   if (walk.isTooMuch) return walk
   const text = cursor.textOf(walk)
-  const read = parseWalked(text, walk, ({ at, what }) =>
+  const read = parseWalked(text, walk, options, ({ at, what }) =>
     cursor.expected(what, walk.start + Buffer.byteLength(text.slice(0, at)))
   )
   // Of a text that is too long nobody has said yet that it never ends.
@@ -87,13 +100,12 @@ function* valueBehind(cursor: JsonCursor, count: Count): Sliced<StrictResult> {
 /** One more than may be sent at most, and as many as have no more values. @throws NotJson */
 function* itemsAt(
   cursor: JsonCursor,
-  itemsMax: number,
-  count: Count
+  { count, itemsMax, options }: ItemsRead
 ): Sliced<ReadonlyArray<StrictResult>> {
   const items: Array<StrictResult> = []
   for (const _ of cursor.elements()) {
     yield
-    const read = valueAt(cursor, count)
+    const read = valueAt(cursor, count, options)
     const isTooMuch = "isTooMuch" in read
     if (isTooMuch) yield* cursor.skip(read)
     const many = items.push(isTooMuch ? itemTooLarge : read)
@@ -102,9 +114,24 @@ function* itemsAt(
   return items
 }
 
+/** The batch of the items that were read, at the end of the text. @throws NotJson */
+const ended = (
+  cursor: JsonCursor,
+  items: ReadonlyArray<StrictResult>,
+  beside: ReadonlyArray<string>,
+  { count, itemsMax, member }: ItemsRead
+): StrictBatch => {
+  const miscounted = checkCount(items.length, member, itemsMax)
+  if (miscounted !== undefined) return miscounted
+  if (count.values > REQUEST_VALUES_MAX) return tooManyValues(member)
+  cursor.end()
+  return { items, beside }
+}
+
 /** @throws NotJson */
-function* readWrapper(cursor: JsonCursor, member: string, itemsMax: number): Sliced<StrictBatch> {
-  const count = { values: 0 }
+function* readWrapper(cursor: JsonCursor, reading: ItemsRead): Sliced<StrictBatch> {
+  const { count, itemsMax, member } = reading
+  if (cursor.isAtArray) return ended(cursor, yield* itemsAt(cursor, reading), [], reading)
   if (!cursor.isAtObject) {
     yield* valueBehind(cursor, count)
     cursor.end()
@@ -123,7 +150,7 @@ function* readWrapper(cursor: JsonCursor, member: string, itemsMax: number): Sli
     }
     if (isThere) return memberTwice(member)
     isThere = true
-    if (cursor.isAtArray) items = yield* itemsAt(cursor, itemsMax, count)
+    if (cursor.isAtArray) items = yield* itemsAt(cursor, reading)
     else yield* valueBehind(cursor, count)
     if (items !== undefined && items.length > itemsMax) break
     if (count.values > REQUEST_VALUES_MAX) return tooManyValues(member)
@@ -132,14 +159,11 @@ function* readWrapper(cursor: JsonCursor, member: string, itemsMax: number): Sli
     cursor.end()
     return noArray(member)
   }
-  const miscounted = checkCount(items.length, member, itemsMax)
-  if (miscounted !== undefined) return miscounted
-  cursor.end()
-  return { items, beside: [...beside] }
+  return ended(cursor, items, [...beside], reading)
 }
 
 /**
- * Read a batch, `{"<member>": [...]}` with 1 to `itemsMax` items. What is wrong inside an item is
+ * Read a batch, `{"<member>": [...]}` or the array alone, with 1 to `itemsMax` items. What is wrong inside an item is
  * that item's problem, with the path inside it, and the other items are read. What is beside the
  * array is not stored, so it may be unstorable; the whole text is refused if it is no JSON
  * (`invalid_json`) or has no such array or two of them (`invalid_request`).
@@ -147,21 +171,26 @@ function* readWrapper(cursor: JsonCursor, member: string, itemsMax: number): Sli
 export function* parseStrictBatch(
   body: Buffer,
   member: string,
-  itemsMax: number
+  itemsMax: number,
+  options: StrictOptions = {}
 ): Sliced<StrictBatch> {
   if (!isUtf8(body)) return notUtf8
+  const count = { values: 0 }
   try {
-    return yield* readWrapper(new JsonCursor(body), member, itemsMax)
+    return yield* readWrapper(new JsonCursor(body), { count, itemsMax, member, options })
   } catch (error) {
     if (error instanceof NotJson) return notJson(error.message)
     throw error
   }
 }
 
-/** True if a text is an object with this member; of what is no JSON it may say either. */
-export function* hasMember(body: Buffer, member: string): Sliced<boolean> {
+/**
+ * True if a text is an array or an object with this member, as batches are; of what is no JSON it may
+ * say either.
+ */
+export function* isBatch(body: Buffer, member: string): Sliced<boolean> {
   const cursor = new JsonCursor(body)
-  if (!cursor.isAtObject) return false
+  if (!cursor.isAtObject) return cursor.isAtArray
   let members = 0
   try {
     for (const key of cursor.members()) {
@@ -181,18 +210,28 @@ export function* hasMember(body: Buffer, member: string): Sliced<boolean> {
  * Read NDJSON: one text per line, blank lines don't count. A line that can't be read is the problem
  * of that item alone; only a body without lines or with more than `itemsMax` is refused as a whole.
  */
-export function* parseStrictLines(body: Buffer, itemsMax: number): Sliced<StrictBatch> {
+export function* parseStrictLines(
+  body: Buffer,
+  itemsMax: number,
+  options: StrictOptions = {}
+): Sliced<StrictBatch> {
   const items: Array<StrictResult> = []
   let count = 0
   for (let line = nextLine(body, 0); line !== undefined; line = nextLine(body, line.end)) {
     if (items.length === itemsMax) return checkCount(itemsMax + 1, "lines", itemsMax)!
     yield
-    const { read, values } = parseCounted(body.subarray(line.start, line.end))
+    const { read, values } = parseCounted(body.subarray(line.start, line.end), options)
     items.push(read)
     count += values
     if (count > REQUEST_VALUES_MAX) return tooManyValues("lines")
   }
   return checkCount(items.length, "lines", itemsMax) ?? { items, beside: [] }
+}
+
+/** True if an object follows the first value of a text: lines of JSON, which are no text of it. */
+export const areLines = (body: Buffer): boolean => {
+  const cursor = new JsonCursor(body)
+  return cursor.isAtObject && cursor.value(ITEM_VALUES_MAX).isWhole && cursor.isAtObject
 }
 
 /** The next line that is not blank, from its beginning. */

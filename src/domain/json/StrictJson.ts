@@ -9,7 +9,7 @@ import { expectedAt, JsonReader, JsonSyntaxError, type JsonValue, parseJson } fr
 import { isExactNumber, JsonCursor, type ValueWalk } from "./JsonBytes.ts"
 
 /** Levels that objects and arrays may nest, counted from a member of the item: `metadata` is 1. */
-export const NESTING_MAX = 32
+export const NESTING_MAX = 64
 
 /** Why a text or an item of it is refused. */
 export interface JsonProblem {
@@ -25,7 +25,27 @@ export interface JsonProblem {
   readonly message: string
 }
 
-export type StrictResult = { readonly value: JsonValue } | { readonly problem: JsonProblem }
+export type StrictResult =
+  | {
+      readonly value: JsonValue
+      /** Numbers that were kept as texts: how many, and the paths of the first. */
+      readonly texts?: NumberTexts
+    }
+  | { readonly problem: JsonProblem }
+
+export interface NumberTexts {
+  readonly count: number
+  readonly paths: ReadonlyArray<string>
+}
+
+/** How an item is read. */
+export interface StrictOptions {
+  /** Below this member, a number that no double holds is kept as the text that it was sent as. */
+  readonly textsBelow?: string
+}
+
+/** Numbers kept as texts whose paths are given. */
+export const NUMBER_PATHS_MAX = 20
 
 /** Open containers above a member of an item: the item itself. */
 const LEVELS_ABOVE = 1
@@ -93,12 +113,21 @@ interface Frame {
 class Scanner extends JsonReader {
   problem: JsonProblem | undefined
   readonly #levelsMax: number
+  readonly #textsBelow: string | undefined
+  readonly #paths: Array<string> = []
+  #texts = 0
   /** Of the open containers within the limit. */
   readonly #frames: Array<Frame> = []
 
-  constructor(text: string, levelsMax: number) {
+  constructor(text: string, levelsMax: number, { textsBelow }: StrictOptions) {
     super(text, levelsMax)
     this.#levelsMax = levelsMax
+    this.#textsBelow = textsBelow
+  }
+
+  /** The numbers that were kept as texts, if any were. */
+  get texts(): NumberTexts | undefined {
+    return this.#texts === 0 ? undefined : { count: this.#texts, paths: this.#paths }
   }
 
   protected override opened(isObject: boolean): void {
@@ -131,8 +160,18 @@ class Scanner extends JsonReader {
     this.#checkText(text, "the text")
   }
 
-  protected override numberOf(source: string): number {
+  protected override numberOf(source: string): number | string {
     if (isExactNumber(source)) return Number(source)
+    const [outermost, ...inner] = this.#frames
+    if (
+      this.#textsBelow !== undefined
+      && outermost?.step === this.#textsBelow
+      && inner.length > 0
+    ) {
+      this.#texts += 1
+      if (this.#paths.length < NUMBER_PATHS_MAX) this.#paths.push(this.#path())
+      return source
+    }
     this.#report(`no double holds ${excerpt(source)} exactly; send it as a string`)
     return 0
   }
@@ -150,9 +189,13 @@ class Scanner extends JsonReader {
     }
   }
 
+  #path(): string {
+    return this.#frames.reduce((above, { step }) => pathStep(above, step), "")
+  }
+
   #report(reason: string): void {
     if (this.problem !== undefined) return
-    const where = this.#frames.reduce((above, { step }) => pathStep(above, step), "")
+    const where = this.#path()
     this.problem = {
       code: "unstorable_value",
       path: where,
@@ -183,15 +226,17 @@ export const itemTooLarge = refuse(
 interface Scanned {
   readonly problem: JsonProblem | undefined
   readonly value?: JsonValue
+  readonly texts?: NumberTexts | undefined
   /** Of what is no JSON. */
   readonly error?: JsonSyntaxError
 }
 
 /** The value of a text, and what is wrong with it or why it is no JSON. */
-const scan = (text: string): Scanned => {
-  const scanner = new Scanner(text, LEVELS_MAX)
+const scan = (text: string, options: StrictOptions = {}): Scanned => {
+  const scanner = new Scanner(text, LEVELS_MAX, options)
   try {
-    return { value: scanner.read() as JsonValue, problem: scanner.problem }
+    const value = scanner.read() as JsonValue
+    return { value, problem: scanner.problem, texts: scanner.texts }
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error
     return { ...notJson(error.message), error }
@@ -208,15 +253,17 @@ export const problemOf = (text: string): JsonProblem | undefined => scan(text).p
 export const parseWalked = (
   text: string,
   walk: ValueWalk,
+  options: StrictOptions,
   onSyntax?: (error: JsonSyntaxError) => void
 ): StrictResult => {
   if (walk.isTooMuch) return itemTooLarge
   const value = parseClean(text, walk)
   if (value !== undefined) return { value }
   if (walk.end - walk.start > ITEM_BYTES_MAX) return itemTooLarge
-  const { error, problem, value: scanned } = scan(text)
+  const { error, problem, texts, value: scanned } = scan(text, options)
   if (error !== undefined) onSyntax?.(error)
-  return problem === undefined ? { value: scanned! } : { problem }
+  if (problem !== undefined) return { problem }
+  return texts === undefined ? { value: scanned! } : { value: scanned!, texts }
 }
 
 /**
@@ -227,11 +274,13 @@ export const parseWalked = (
  * ITEM_BYTES_MAX it isn't said what can't be stored.
  * `__proto__` is a key like any other; -0 stays -0, which RFC 8785 writes as 0.
  */
-export const parseStrict = (body: Buffer): StrictResult => parseCounted(body).read
+export const parseStrict = (body: Buffer, options: StrictOptions = {}): StrictResult =>
+  parseCounted(body, options).read
 
 /** The same, and how many values there may be in it. */
 export const parseCounted = (
-  body: Buffer
+  body: Buffer,
+  options: StrictOptions = {}
 ): { readonly read: StrictResult; readonly values: number } => {
   if (!isUtf8(body)) return { read: notUtf8, values: 0 }
   const cursor = new JsonCursor(body)
@@ -240,6 +289,6 @@ export const parseCounted = (
   const { values } = walk
   if (walk.isTooMuch) return { read: itemTooLarge, values }
   const follows = cursor.at < body.length
-  const read = parseWalked(body.toString(), follows ? { ...walk, isClean: false } : walk)
+  const read = parseWalked(body.toString(), follows ? { ...walk, isClean: false } : walk, options)
   return { read, values }
 }

@@ -28,7 +28,10 @@ export type ItemError = typeof ItemError.Type
 
 export const ItemWarning = Schema.Struct({
   index: natural("Place of the item in the request."),
-  field: text("Path of a field that was sent but is not stored.")
+  field: text("Path of a field that was sent but is not stored, or not as it was sent."),
+  message: Schema.optionalKey(
+    text("How it is stored: a number as text, with `numbers=text`. Without one, it is not.")
+  )
 }).annotate({ identifier: "ItemWarning" })
 export type ItemWarning = typeof ItemWarning.Type
 

@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { CheckpointRecord } from "../chain/Checkpoint.ts"
-import { ACTION_FORM, AuditEvent } from "../events/AuditEvent.ts"
+import { AuditEvent } from "../events/AuditEvent.ts"
 import { form, tenant, text, time } from "../Forms.ts"
 import { StoredFact } from "../traces/TraceFact.ts"
 import { AUDIT_EVENT_TYPE, CHECKPOINT_TYPE, TRACE_FACT_TYPE } from "./CloudEvent.ts"
@@ -37,12 +37,6 @@ const partitionKey = tenant(
     + "that there were when the tenant was made."
 )
 
-// How long an action may be is configurable, so its length is no part of the contract.
-const Action = form(
-  ACTION_FORM,
-  "What was done, as noun.verb. Actions that start with alk. are the service's own."
-).annotate({ examples: ["document.read"] })
-
 export const auditEventRecord: RecordContract = {
   name: "audit-event",
   topic: "events",
@@ -63,7 +57,6 @@ export const auditEventRecord: RecordContract = {
   }),
   value: AuditEvent.mapFields((fields) => ({
     ...fields,
-    action: Action,
     tenant_id: tenant("Whose chain it is in.").annotate({ examples: ["acme"] })
   }))
 }

@@ -72,8 +72,9 @@ export const StoredProgress = Schema.Struct({
   traces_forgotten: natural(
     "Executions with facts up to here, exclusive, may not be in the changelog any more."
   ),
-  events_total: natural("Events ever appended: the heads of all tenants add up to it."),
-  facts_total: natural("Trace facts ever appended: the trace heads add up to it."),
+  heads_digest: sha256(
+    "Of the heads of all chains: what the topics hold ends with them, or is not it."
+  ),
   writers_total: natural("What the records of the writers of commands add up to."),
   strays_total: natural("Records of the changelog that name offsets of other programs."),
   dedup_first: natural("Ordinal of the first entry of the records `dedup/…`."),

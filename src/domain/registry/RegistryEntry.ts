@@ -62,9 +62,9 @@ export const KEY_USES_MAX = 500
 
 /** The conditions of a filter that ask for one value of a field. */
 const exactConditions = Object.fromEntries(
-  filterFields.map(({ filter }) => [
-    filter.key,
-    optional("values" in filter ? Schema.Literals(filter.values) : Schema.String)
+  filterFields.map((field) => [
+    field.filter.key,
+    optional("values" in field ? Schema.Literals(field.values) : Schema.String)
   ])
 ) as {
   readonly [F in FilterField as F["filter"]["key"]]: Schema.optionalKey<

@@ -8,8 +8,10 @@
  * `gen_ai.tool.call.id`), OpenInference (`llm.*_messages`, `tool_call.id`, `graph.node.*`, and
  * LangGraph's metadata as the JSON text `metadata`), OpenLLMetry (`gen_ai.completion`,
  * `gen_ai.prompt`, `traceloop.association.properties.*`), LangSmith (`langsmith.metadata.*`), the
- * Vercel AI SDK (`ai.toolCall.id`, `ai.response.toolCalls`, `ai.prompt.messages`).
+ * Vercel AI SDK (`ai.toolCall.id`, `ai.response.toolCalls`, `ai.prompt.messages`), LiveKit
+ * (`lk.function_tool.id`).
  */
+import { defined } from "../Defined.ts"
 import { isObject, type JsonObject, parseJson } from "../json/Json.ts"
 import { TOKEN_NAMES } from "./SpanSummary.ts"
 import type { Span } from "./TraceResources.ts"
@@ -38,7 +40,8 @@ const toolCallNames = [
   "tool_call.id",
   "tool.id",
   "tool_call_id",
-  "ai.toolCall.id"
+  "ai.toolCall.id",
+  "lk.function_tool.id"
 ]
 const ASKED = "tool_calls"
 const AI_ASKED = "ai.response.toolCalls"
@@ -166,7 +169,8 @@ const listedIds = (list: unknown, texts: Texts): ReadonlyArray<string> =>
       : []
   })
 
-interface Calls {
+/** Calls that a span has asked for, and those whose results it was given. */
+export interface Calls {
   readonly asked: Set<string>
   readonly answered: Set<string>
 }
@@ -223,6 +227,78 @@ const langGraphOf = (places: ReadonlyArray<Place>, texts: Texts): LangGraphPlace
   return undefined
 }
 
+/** An event of a span, as far as it is looked at. */
+export interface HintedEvent {
+  readonly name: string
+  readonly attributes: JsonObject
+}
+
+const MODEL_EVENT = "gen_ai."
+const CHOICE = "gen_ai.choice"
+const TOOL_MESSAGE = "gen_ai.tool.message"
+/** Events with what a model is given; Strands and Bedrock have results of tools in those of users. */
+const INPUT_EVENTS: ReadonlyArray<string> = [TOOL_MESSAGE, "gen_ai.user.message"]
+/** Members of an event in which messages and their parts are, one inside the other. */
+const INSIDE = ["gen_ai.event.content", "body", "message", "content", "parts"]
+/** An attribute of Pydantic AI: the events of a span as JSON text. */
+const EVENTS = "events"
+const EVENT_NAME = "event.name"
+
+/** The event itself and the messages and parts in it. */
+function* partsOf(value: unknown, texts: Texts, levels = INSIDE.length): Generator<Place> {
+  const found = texts.structureOf(value)
+  if (levels === 0) return
+  if (Array.isArray(found)) for (const one of found) yield* partsOf(one, texts, levels - 1)
+  if (!isObject(found)) return
+  yield found
+  for (const name of INSIDE)
+    if (Object.hasOwn(found, name)) yield* partsOf(found[name], texts, levels - 1)
+}
+
+const idIn = (part: unknown, ...names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  isObject(part)
+    ? names
+        .map((name) => part[name])
+        .filter(isText)
+        .slice(0, 1)
+    : []
+
+const askedIn = (part: Place, texts: Texts): ReadonlyArray<string> => [
+  ...listedIds(part[ASKED], texts),
+  ...idIn(part["toolUse"], "toolUseId"),
+  ...(part["type"] === "tool_use" || part["type"] === ASKING_PART ? idIn(part, ...PART_IDS) : [])
+]
+
+const answeredIn = (part: Place, isToolMessage: boolean): ReadonlyArray<string> => [
+  ...idIn(part["toolResult"], "toolUseId"),
+  ...(part["type"] === "tool_result" ? idIn(part, "tool_use_id") : []),
+  ...(part["type"] === ANSWERING_PARTS[0] ? idIn(part, ...PART_IDS) : []),
+  ...(isToolMessage ? idIn(part, "id", "tool_call_id") : [])
+]
+
+/** Calls that the events of a span tell of: their messages are in events, or were until core 1.36. */
+export const callsInEvents = (
+  events: ReadonlyArray<HintedEvent>,
+  attributes: JsonObject
+): Calls => {
+  const texts = new Texts()
+  const calls = { asked: new Set<string>(), answered: new Set<string>() }
+  const add = (name: unknown, event: Place): void => {
+    if (typeof name !== "string" || !name.startsWith(MODEL_EVENT)) return
+    for (const member of MESSAGE_NAMES) addCalls(calls, member, event[member], texts)
+    if (name !== CHOICE && !INPUT_EVENTS.includes(name)) return
+    for (const part of partsOf(event, texts)) {
+      if (name === CHOICE) addAll(calls.asked, askedIn(part, texts))
+      else addAll(calls.answered, answeredIn(part, name === TOOL_MESSAGE))
+    }
+  }
+  for (const event of events) add(event.name, event.attributes)
+  for (const event of texts.listOf(attributes[EVENTS])) {
+    if (isObject(event)) add(event[EVENT_NAME], event)
+  }
+  return calls
+}
+
 /** Everything that the metadata of a span says; what is not said is undefined or empty. */
 export const hintsOf = ({ metadata }: Pick<Span, "metadata">): GraphHints => {
   const attributes = metadata["attributes"]
@@ -249,13 +325,33 @@ export const hintMembers = (metadata: JsonObject): JsonObject => {
     : hintsWithin(metadata)
 }
 
+/** Calls as members of metadata. */
+export const namedCalls = (
+  { answered, asked }: Pick<GraphHints, "answered" | "asked">,
+  more?: Calls
+): JsonObject => {
+  const named = (name: string, ids: ReadonlySet<string>): JsonObject =>
+    ids.size === 0 ? {} : { [name]: [...ids].slice(0, HINT_IDS_MAX) }
+  return {
+    ...named(ASKED, new Set([...asked, ...(more?.asked ?? [])])),
+    ...named(ANSWERED, new Set([...answered, ...(more?.answered ?? [])]))
+  }
+}
+
 /**
  * What is said of calls and of LangGraph as members of metadata, which say it even if the values
  * that said it are stored elsewhere.
  */
-export const namedHints = ({ answered, asked, langGraph }: GraphHints): JsonObject => ({
-  ...(asked.size === 0 ? {} : { [ASKED]: [...asked] }),
-  ...(answered.size === 0 ? {} : { [ANSWERED]: [...answered] }),
+export const namedHints = (hints: GraphHints, more?: Calls): JsonObject => ({
+  ...namedCalls(hints, more),
+  ...namedPlace(hints)
+})
+
+/** The ids of a span in the same way. */
+export const namedIds = ({ nodeId, parentNodeId, toolCallId }: GraphHints): JsonObject =>
+  defined({ tool_call_id: toolCallId, [NODE]: nodeId, [PARENT_NODE]: parentNodeId })
+
+const namedPlace = ({ langGraph }: GraphHints): JsonObject => ({
   ...(langGraph === undefined
     ? {}
     : {

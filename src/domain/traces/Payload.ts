@@ -15,6 +15,13 @@ export const LARGE_VALUE_BYTES = 8_192
 export const PAYLOAD_VALUE_BYTES_MAX = 16 * 1_048_576
 /** Bytes of a piece at most. */
 export const CHUNK_BYTES = 262_144
+/**
+ * Bytes of a piece as JSON at most, where a control character is six of them: with the rest of its fact
+ * a record has less than the 1,048,588 bytes that brokers and clients take by default.
+ */
+export const CHUNK_JSON_BYTES = 786_432
+/** Bytes that a byte of a text may be in JSON. */
+const ESCAPE_BYTES = 6
 
 const REFERENCE_PREFIX = "sha256:"
 
@@ -73,14 +80,26 @@ const wholeEnd = (bytes: Buffer, place: number): number => {
 export const beginningOf = (bytes: Buffer, bytesMax: number): string =>
   bytes.subarray(0, wholeEnd(bytes, bytesMax)).toString("utf8")
 
+const isTooLong = (text: string): boolean =>
+  ESCAPE_BYTES * text.length > CHUNK_JSON_BYTES
+  && Buffer.byteLength(JSON.stringify(text)) > CHUNK_JSON_BYTES
+
+/** The longest beginning of a text that a piece has room for, of those that are tried. */
+const pieceAt = (bytes: Buffer, start: number): string => {
+  for (let most = CHUNK_BYTES; ; most /= 2) {
+    const text = bytes.subarray(start, wholeEnd(bytes, start + most)).toString("utf8")
+    if (!isTooLong(text)) return text
+  }
+}
+
 /** The pieces of a value. */
 export const chunksOf = (value: string): ReadonlyArray<PayloadChunk> => {
   const bytes = Buffer.from(value, "utf8")
   const texts: Array<string> = []
   for (let start = 0; start < bytes.length; ) {
-    const end = wholeEnd(bytes, start + CHUNK_BYTES)
-    texts.push(bytes.subarray(start, end).toString("utf8"))
-    start = end
+    const text = pieceAt(bytes, start)
+    texts.push(text)
+    start += Buffer.byteLength(text)
   }
   const hash = sha256Hex(value)
   // In the order of RFC 8785.

@@ -103,7 +103,7 @@ const durationOf = (from: string, to: string | undefined): number | undefined =>
   to === undefined ? undefined : Math.max(0, microsOf(to) - microsOf(from))
 
 /** Characters of a key in a path; nested as deep as metadata may be, paths stay short of 16,383. */
-const PART_LENGTH_MAX = 256
+const PART_LENGTH_MAX = 224
 const PART_HASH_LENGTH = 16
 
 /**

@@ -106,11 +106,13 @@ const ancestorsOf = (rootSpanId: string, spans: ReadonlyMap<string, Span>): Read
  * Spans that others name, but that were never sent. Their parent is the root, except for those that
  * the root itself follows from.
  */
-const placeholders = ({ rootSpanId, spans }: GraphInput): ReadonlyMap<string, Span> => {
-  const known = new Map(spans.map((span) => [span.id, span]))
-  const aboveRoot = ancestorsOf(rootSpanId, known)
+const placeholders = (
+  rootSpanId: string,
+  known: ReadonlyMap<string, Span>,
+  aboveRoot: ReadonlySet<string>
+): ReadonlyMap<string, Span> => {
   const missing = new Map<string, Span>()
-  for (const span of spans) {
+  for (const span of known.values()) {
     for (const id of sourcesOf(span)) {
       if (known.has(id)) continue
       const earlier = missing.get(id)
@@ -185,10 +187,19 @@ export interface SpanGraph {
   readonly eventCounts: ReadonlyMap<string, number>
 }
 
+const withoutParent = ({ parent_span_id, ...span }: Span): Span => span
+
 export const spanGraphOf = (input: GraphInput): SpanGraph => {
   const { eventCounts, rootSpanId } = input
-  const missing = placeholders(input)
-  const spans = new Map([...input.spans.map((span) => [span.id, span] as const), ...missing])
+  const known = new Map(input.spans.map((span) => [span.id, span]))
+  const aboveRoot = ancestorsOf(rootSpanId, known)
+  for (const id of aboveRoot) {
+    const span = known.get(id)
+    // Of spans that were sent without a parent, one that the root follows from is not below it.
+    if (span?.parent_span_id === rootSpanId) known.set(id, withoutParent(span))
+  }
+  const missing = placeholders(rootSpanId, known, aboveRoot)
+  const spans = new Map([...known, ...missing])
   const edges = edgesOf(spans)
   const followers = followersOf(edges)
   const order = ordered(spans, edges, followers)

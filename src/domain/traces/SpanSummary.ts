@@ -4,15 +4,13 @@
  * when the metadata is erased. Metadata holds the attributes of OpenTelemetry in `attributes`;
  * other clients may use their names in the metadata itself.
  *
- * Sources: OpenTelemetry semantic conventions for generative AI (`gen_ai.*`), OpenInference
- * (`llm.token_count.*`, `llm.model_name`), OpenLLMetry (`llm.usage.*`, `traceloop.*`), the Vercel
- * AI SDK (`ai.*`).
+ * The names are those of the common conventions of MappingTable.ts.
  */
 import { Schema } from "effect"
 import { defined } from "../Defined.ts"
 import { natural } from "../Forms.ts"
-import { canonicalize } from "../json/CanonicalJson.ts"
 import { isObject, type JsonObject } from "../json/Json.ts"
+import { commonConventions, type FieldName } from "./MappingTable.ts"
 import { Span } from "./TraceResources.ts"
 
 const optional = Schema.optionalKey
@@ -39,7 +37,8 @@ export const SpanSummary = Schema.Struct({
   identifier: "SpanSummary",
   description:
     "Taken out of `metadata` when it is shown, by the names that OpenTelemetry, OpenInference, "
-    + "OpenLLMetry and the Vercel AI SDK have for these; no part of what is hashed."
+    + "OpenLLMetry and the Vercel AI SDK have for these, and by `alk.model`, `alk.input_tokens` and so "
+    + "on; no part of what is hashed."
 })
 export type SpanSummary = typeof SpanSummary.Type
 
@@ -50,48 +49,20 @@ export const ShownSpan = Schema.Struct({
 }).annotate({ identifier: "Span" })
 export type ShownSpan = typeof ShownSpan.Type
 
+const namesOf = (field: FieldName): ReadonlyArray<string> =>
+  commonConventions.flatMap(
+    ({ fields }) => fields?.[field]?.filter((path) => typeof path === "string") ?? []
+  )
+
 /** Names of attributes; the first that has a value of the right kind decides. */
 export const summaryNames = {
-  model: [
-    "gen_ai.response.model",
-    "gen_ai.request.model",
-    "llm.model_name",
-    "embedding.model_name",
-    "reranker.model_name",
-    "ai.response.model",
-    "ai.model.id"
-  ],
-  inputTokens: [
-    "gen_ai.usage.input_tokens",
-    "gen_ai.usage.prompt_tokens",
-    "llm.token_count.prompt",
-    "llm.usage.prompt_tokens",
-    "ai.usage.inputTokens",
-    "ai.usage.promptTokens",
-    "ai.usage.tokens"
-  ],
-  outputTokens: [
-    "gen_ai.usage.output_tokens",
-    "gen_ai.usage.completion_tokens",
-    "llm.token_count.completion",
-    "llm.usage.completion_tokens",
-    "ai.usage.outputTokens",
-    "ai.usage.completionTokens"
-  ],
-  finishReasons: ["gen_ai.response.finish_reasons", "llm.finish_reason"],
-  sessionId: [
-    "gen_ai.conversation.id",
-    "session.id",
-    "traceloop.association.properties.session_id",
-    "ai.telemetry.metadata.sessionId"
-  ],
-  userId: [
-    "user.id",
-    "enduser.id",
-    "traceloop.association.properties.user_id",
-    "ai.telemetry.metadata.userId"
-  ],
-  cost: ["gen_ai.usage.cost", "llm.cost.total"]
+  model: namesOf("model"),
+  inputTokens: namesOf("inputTokens"),
+  outputTokens: namesOf("outputTokens"),
+  finishReasons: namesOf("finishReasons"),
+  sessionId: namesOf("sessionId"),
+  userId: namesOf("userId"),
+  cost: namesOf("cost")
 } as const
 
 /** The names that tokens have. */
@@ -99,21 +70,6 @@ export const TOKEN_NAMES: ReadonlyArray<string> = [
   ...summaryNames.inputTokens,
   ...summaryNames.outputTokens
 ]
-
-/** Characters of a value that stays where its attributes leave. */
-const KEPT_LENGTH_MAX = 1_024
-
-/** Of attributes those that a summary is made of, for where the others have no room. */
-export const namedSummary = (attributes: JsonObject): JsonObject => {
-  const names = Object.values(summaryNames).flat()
-  const kept = names.flatMap((name) => {
-    const value = Object.hasOwn(attributes, name) ? attributes[name] : undefined
-    return value === undefined || canonicalize(value).length > KEPT_LENGTH_MAX
-      ? []
-      : [[name, value] as const]
-  })
-  return Object.fromEntries(kept)
-}
 
 type Attributes = Readonly<Record<string, unknown>>
 
@@ -186,6 +142,27 @@ export const summaryOf = ({ metadata }: Pick<Span, "metadata">): SpanSummary | u
   })
   return Object.keys(summary).length === 0 ? undefined : summary
 }
+
+const saidNames = {
+  model: "alk.model",
+  input_tokens: "alk.input_tokens",
+  output_tokens: "alk.output_tokens",
+  finish_reasons: "alk.finish_reasons",
+  session_id: "alk.session_id",
+  user_id: "alk.user_id",
+  cost: "alk.cost"
+} as const
+
+/**
+ * A summary as members of metadata, which say it even where the values that said it are stored
+ * elsewhere, or say it inside of others; without what is known from them anyway.
+ */
+export const namedSummary = (said: SpanSummary, known: SpanSummary = {}): JsonObject =>
+  Object.fromEntries(
+    (Object.keys(said) as Array<keyof SpanSummary>)
+      .filter((name) => known[name] === undefined)
+      .map((name) => [saidNames[name], said[name]!])
+  )
 
 /** A span with its summary, if it has one. */
 export const shownSpan = (span: Span): ShownSpan => {

@@ -16,6 +16,9 @@ export const StoredExecution = Schema.Struct({
   started_at: time("When it started."),
   started_at_given: Schema.Boolean.annotate({ description: "The client said so." }),
   ended_at: Schema.NullOr(time("When it ended.")),
+  ended_by_client: Schema.Boolean.annotate({
+    description: "A client ended it, not the ends of its OpenTelemetry spans."
+  }),
   fact_count: natural("Its facts so far."),
   event_count: natural("Its trace events so far."),
   erased_through: natural("fact_number of its last erasure; 0 without one."),
@@ -29,7 +32,10 @@ export type StoredExecution = typeof StoredExecution.Type
 
 /** The record `s/<tenant>/<execution>/<span>`. */
 export const StoredSpan = Schema.Struct({
-  parent_span_id: Schema.NullOr(text("Its parent; null for the root.")),
+  parent_span_id: Schema.NullOr(text("Its parent; null for a root.")),
+  parent_is_remote: Schema.Boolean.annotate({
+    description: "The parent is of another process, and may never come."
+  }),
   ...spanFields,
   status: status("Of the span."),
   started_at_given: Schema.Boolean.annotate({ description: "The client said so." }),

@@ -17,6 +17,7 @@ export const TRACE_SCHEME = "alk-trace-v1"
 export const factTypes = [
   "execution.started",
   "execution.ended",
+  "execution.resumed",
   "execution.erased",
   "span.started",
   "span.ended",
@@ -43,8 +44,9 @@ const startedAtGiven = Schema.Boolean.annotate({
 const optional = Schema.optionalKey
 
 /**
- * An execution exists. An execution that OpenTelemetry spans made may be `provisional`: its root has
- * not arrived. The fact that follows when it has says everything again, and replaces this one.
+ * An execution exists. An execution that OpenTelemetry spans made may be `provisional`: no span
+ * without a parent has arrived. A fact of this type that follows says everything again, and replaces
+ * this one: the first of the spans says what their execution is, whatever order they arrive in.
  */
 export const ExecutionStartedCore = Schema.Struct({
   type: Schema.Literal("execution.started"),
@@ -57,8 +59,8 @@ export const ExecutionStartedCore = Schema.Struct({
   provisional: optional(
     Schema.Literal(true).annotate({
       description:
-        "The root of these OpenTelemetry spans has not arrived. Another fact of this type "
-        + "follows when it has, and replaces this one."
+        "No root of these OpenTelemetry spans has arrived. Another fact of this type follows when "
+        + "one has, and replaces this one."
     })
   )
 })
@@ -68,9 +70,18 @@ export const ExecutionEndedCore = Schema.Struct({
   type: Schema.Literal("execution.ended"),
   ...ofExecution,
   status,
-  ended_at: time("When it ended. Spans that still ran ended then, not before their start.")
+  ended_at: time(
+    "When it ended; replaces an earlier end. Spans that still ran ended then, not before their start."
+  )
 })
 export type ExecutionEndedCore = typeof ExecutionEndedCore.Type
+
+/** A span came after the end, and the execution runs with it. */
+export const ExecutionResumedCore = Schema.Struct({
+  type: Schema.Literal("execution.resumed"),
+  ...ofExecution
+})
+export type ExecutionResumedCore = typeof ExecutionResumedCore.Type
 
 /** The details of every fact before this one are gone. */
 export const ExecutionErasedCore = Schema.Struct({
@@ -112,7 +123,7 @@ export const SpanStartedCore = Schema.Struct({
   type: Schema.Literal("span.started"),
   ...ofExecution,
   span_id: spanId,
-  parent_span_id: optional(text("Its parent; absent on the root.")),
+  parent_span_id: optional(text("Its parent; absent on the root, and on others without one.")),
   ...spanFields,
   started_at_given: startedAtGiven
 })
@@ -150,6 +161,7 @@ export type SpanPayloadCore = typeof SpanPayloadCore.Type
 export type FactCore =
   | ExecutionStartedCore
   | ExecutionEndedCore
+  | ExecutionResumedCore
   | ExecutionErasedCore
   | SpanStartedCore
   | SpanEndedCore
@@ -224,6 +236,11 @@ const facts = [
   ),
   factOf("ExecutionEnded", "An execution has ended.", ExecutionEndedCore, "metadata"),
   factOf(
+    "ExecutionResumed",
+    "A span came after the end of its execution, which runs with it.",
+    ExecutionResumedCore
+  ),
+  factOf(
     "ExecutionErased",
     "The details of every earlier fact of this execution have been erased.",
     ExecutionErasedCore
@@ -287,6 +304,8 @@ export const factCoreText = (core: FactCore, detailsHash: string | undefined): s
         `{${hash}"ended_at":"${core.ended_at}",${execution},"status":"${core.status}"`
         + `,"type":"execution.ended"}`
       )
+    case "execution.resumed":
+      return `{${hash}${execution},"type":"execution.resumed"}`
     case "execution.erased":
       return (
         `{${hash}"erased_by":${quote(core.erased_by)},${execution}`
@@ -387,6 +406,7 @@ export interface RecomputedFact {
 const stringsOf: Readonly<Record<FactType, ReadonlyArray<string>>> = {
   "execution.started": ["agent_id", "root_span_id", "source", "started_at"],
   "execution.ended": ["status", "ended_at"],
+  "execution.resumed": [],
   "execution.erased": ["reason", "erased_by"],
   "span.started": ["span_id", "span_type", "started_at"],
   "span.ended": ["span_id", "status", "ended_at"],

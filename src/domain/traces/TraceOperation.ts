@@ -121,6 +121,11 @@ export const RecordOtlpSpan = Schema.Struct({
   syntheticRootId: text("Represents the root until it arrives: derived from the trace id."),
   spanId,
   parentSpanId: Schema.optionalKey(text("Its parent.")),
+  parentIsRemote: Schema.optionalKey(
+    Schema.Literal(true).annotate({
+      description: "The flags of the span say that its parent is of another process."
+    })
+  ),
   causedBy,
   spanType,
   startedAt,
@@ -134,6 +139,21 @@ export const RecordOtlpSpan = Schema.Struct({
   payloads
 })
 export type RecordOtlpSpan = typeof RecordOtlpSpan.Type
+
+/** Log records of OpenTelemetry that belong to a span, as its events: it may come later. */
+export const RecordOtlpEvents = Schema.Struct({
+  op: Schema.Literal("otlp.events"),
+  index,
+  executionId: text("The execution: derived from tenant and trace id."),
+  syntheticRootId: text("Represents the root until it arrives: derived from the trace id."),
+  spanId,
+  startedAt: time("When the execution has started, if this is the first to arrive of it."),
+  agentId: text("The agent in that case."),
+  executionDetails: details,
+  events: Schema.Array(OtlpEvent),
+  payloads
+})
+export type RecordOtlpEvents = typeof RecordOtlpEvents.Type
 
 export const EraseExecution = Schema.Struct({
   op: Schema.Literal("execution.erase"),
@@ -152,6 +172,7 @@ export const TraceOperation = Schema.Union([
   EndSpan,
   AddSpanEvent,
   RecordOtlpSpan,
+  RecordOtlpEvents,
   EraseExecution
 ]).annotate({ description: "One operation on traces as compact JSON." })
 export type TraceOperation = typeof TraceOperation.Type
@@ -176,7 +197,8 @@ export const traceOperations = [
   "span.start",
   "span.end",
   "span.event",
-  "otlp.span"
+  "otlp.span",
+  "otlp.events"
 ] as const satisfies ReadonlyArray<TraceOperation["op"]>
 
 /** What became of one operation that was not refused; part of the receipt. */

@@ -89,13 +89,18 @@ type FactOf<Type extends TraceFact["type"]> = Extract<TraceFact, { readonly type
 
 const later = (left: string, right: string): string => (left > right ? left : right)
 
-/** The span of these facts; without an end of its own it ends with its execution. */
+/**
+ * The span of these facts. Without an end of its own it ends with its execution; without a parent
+ * it is the root, or a child of that.
+ */
 export const spanOf = (
   started: FactOf<"span.started">,
   ended: FactOf<"span.ended"> | undefined,
-  executionEnd: FactOf<"execution.ended"> | undefined
+  executionEnd: FactOf<"execution.ended"> | undefined,
+  rootSpanId: string | undefined
 ): Span => {
-  const { details, execution_id, parent_span_id, span_id, started_at } = started
+  const { details, execution_id, span_id, started_at } = started
+  const parentId = started.parent_span_id ?? (span_id === rootSpanId ? undefined : rootSpanId)
   const implied = ended === undefined ? executionEnd : undefined
   const status = ended?.status ?? implied?.status ?? "RUNNING"
   const endedAt = ended?.ended_at ?? (implied && later(implied.ended_at, started_at))
@@ -104,7 +109,7 @@ export const spanOf = (
   return {
     id: span_id,
     execution_id,
-    ...(parent_span_id === undefined ? {} : { parent_span_id }),
+    ...(parentId === undefined ? {} : { parent_span_id: parentId }),
     caused_by_span_ids: started.caused_by_span_ids,
     span_type: started.span_type,
     name: details?.name ?? "",

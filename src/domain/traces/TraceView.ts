@@ -94,12 +94,14 @@ export class TraceView {
       case "execution.started":
         this.#first ??= fact
         this.#started = fact
-        return { execution: true, spans: fact.provisional === true ? [fact.root_span_id] : [] }
+        return { execution: true, spans: this.#underRoot(fact) }
       case "execution.ended": {
-        const running = [...this.#spans.values()].filter(({ ended }) => ended === undefined)
         this.#ended = fact
-        return { execution: true, spans: running.map(({ started }) => started.span_id) }
+        return { execution: true, spans: this.#running() }
       }
+      case "execution.resumed":
+        this.#ended = undefined
+        return { execution: true, spans: this.#running() }
       case "execution.erased":
         this.#erasedAt = fact.created_at
         return { execution: true, spans: [] }
@@ -119,7 +121,21 @@ export class TraceView {
   }
 
   #spanOf({ ended, started }: SpanFacts): Span {
-    return spanOf(started, ended, this.#ended)
+    return spanOf(started, ended, this.#ended, this.#started?.root_span_id)
+  }
+
+  /** Spans without an end of their own. */
+  #running(): ReadonlyArray<string> {
+    const running = [...this.#spans.values()].filter(({ ended }) => ended === undefined)
+    return running.map(({ started }) => started.span_id)
+  }
+
+  /** Spans whose parent is the root because they have none, and the root if it is synthetic. */
+  #underRoot({ provisional, root_span_id }: Started): ReadonlyArray<string> {
+    const parentless = [...this.#spans.values()].flatMap(({ started }) =>
+      started.parent_span_id === undefined ? [started.span_id] : []
+    )
+    return provisional === true ? [root_span_id, ...parentless] : parentless
   }
 
   #syntheticRoot(): Span | undefined {

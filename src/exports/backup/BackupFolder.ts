@@ -19,6 +19,7 @@ import {
 import { readSegmentName, type SegmentName, segmentName } from "../../domain/backup/BackupPlan.ts"
 import { type BackupRecord, readSegment } from "../../domain/backup/BackupSegment.ts"
 import { inflateSync } from "../../domain/Inflate.ts"
+import type { RecordMac } from "../../domain/records/RecordMac.ts"
 import { MESSAGE_BYTES_MAX } from "../../domain/records/Topics.ts"
 
 const SEGMENTS = "segments"
@@ -175,8 +176,8 @@ export class BackupFolder {
   }
 
   /** From here on the new content counts; files that it does not name go. */
-  complete(content: BackupContent): void {
-    writeWhole(this.path, MANIFEST_FILE, manifestText(content))
+  complete(content: BackupContent, mac: RecordMac): void {
+    writeWhole(this.path, MANIFEST_FILE, manifestText(content, mac))
     const named = new Set([
       ...content.keys.map(({ file }) => file),
       ...content.parts.flatMap(({ segments }) => segments.map(({ file }) => file))

@@ -9,9 +9,10 @@ import type { BackupManifest } from "../../domain/backup/BackupManifest.ts"
 import type { PartPlan } from "../../domain/backup/BackupPlan.ts"
 import type { BackupRecord } from "../../domain/backup/BackupSegment.ts"
 import type { Chain, Head } from "../../domain/chain/Chains.ts"
+import { digestOfSum, sumOfHeads } from "../../domain/chain/HeadsDigest.ts"
 import type { Own } from "../../domain/records/OwnOffsets.ts"
 import { refuse } from "./BackupRefused.ts"
-import type { StateCut } from "./StateCut.ts"
+import type { Ends, StateCut } from "./StateCut.ts"
 
 /** Chains of one partition, walked record by record. */
 export interface ChainsRead {
@@ -54,29 +55,40 @@ export const chainsAfter = (
   }
 }
 
-/** Refuses chains that don't continue those of the folder, or don't end as the changelog says. */
-export const checkHeads = Effect.fnUntraced(function* (
+/** The chains of a topic, and where that begins. */
+export interface WalkedChain {
+  readonly from: number
+  readonly walk: ChainWalk
+}
+
+/** Refuses chains that don't continue those of the folder. */
+export const checkWalk = Effect.fnUntraced(function* (
   chain: Chain,
   partition: number,
-  { walk }: ChainsRead,
-  { heads }: StateCut
+  { missingBefore }: ChainWalk
 ) {
-  const where = `${chain} of partition ${partition}`
-  if (walk.missingBefore !== undefined) {
-    return yield* refuse(
-      `${where}: the record at offset ${walk.missingBefore} does not follow what is before it: the `
-        + "folder is the backup of another log, or the topic is damaged"
-    )
-  }
-  for (const head of heads) {
-    if (head.chain !== chain) continue
-    const found = walk.heads.get(head.tenantId)
-    // Retention has taken the whole chain.
-    if (found === undefined) continue
-    if (found.hash === head.hash && found.sequence_number === head.sequenceNumber) continue
-    return yield* refuse(
-      `${where}: the chain of ${head.tenantId} ends at ${found.sequence_number}, but the changelog `
-        + `says ${head.sequenceNumber}, or its hash differs: look at the log of the service`
-    )
-  }
+  if (missingBefore === undefined) return
+  return yield* refuse(
+    `${chain} of partition ${partition}: the record at offset ${missingBefore} does not follow what is `
+      + "before it: the folder is the backup of another log, or the topic is damaged"
+  )
+})
+
+/** Where a topic's start is gone, a chain may be, too: it ends as the changelog says. */
+const endsOf = ({ from, walk }: WalkedChain, known: Ends): Ends =>
+  new Map([...(from > 0 ? known : []), ...walk.heads])
+
+/** The ends of all chains; refuses them unless they are those of which the changelog has the digest. */
+export const checkEnds = Effect.fnUntraced(function* (
+  partition: number,
+  walked: Readonly<Record<Chain, WalkedChain>>,
+  { heads, headsDigest }: StateCut
+) {
+  const events = endsOf(walked.events, heads.events)
+  const traces = endsOf(walked.traces, heads.traces)
+  if (digestOfSum(sumOfHeads(events, traces)) === headsDigest) return { events, traces }
+  return yield* refuse(
+    `partition ${partition}: the chains are not those with which alk.state ends: records of the one or `
+      + "the other were removed or changed"
+  )
 })

@@ -5,8 +5,9 @@
 import { Struct } from "effect"
 import type { BackupTopic } from "../../domain/backup/BackupManifest.ts"
 import type { BackupRecord } from "../../domain/backup/BackupSegment.ts"
-import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
+import { type Chain, chains, type Head, treeNameOf } from "../../domain/chain/Chains.ts"
 import { readCheckpoint, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
+import { digestOfSum } from "../../domain/chain/HeadsDigest.ts"
 import { openRecord } from "../../domain/chain/SignedRecord.ts"
 import { recordDecoder } from "../../domain/json/RecordDecoder.ts"
 import { type Own, OwnOffsets } from "../../domain/records/OwnOffsets.ts"
@@ -22,20 +23,18 @@ import {
 } from "../../domain/records/StateRecords.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 
-/** The end of a chain. */
-export interface CutHead {
-  readonly tenantId: string
-  readonly chain: Chain
-  readonly sequenceNumber: number
-  readonly hash: string
-}
+type End = Pick<Head, "sequence_number" | "hash">
+/** The ends of chains by tenant. */
+export type Ends = ReadonlyMap<string, End>
 
 export interface StateCut {
   /** Offset of the last command that was applied; -1 before the first. */
   readonly applied: number
   /** Offsets after the last record of the chains; undefined if the changelog does not say. */
   readonly ends: Readonly<Record<Chain, number | undefined>>
-  readonly heads: ReadonlyArray<CutHead>
+  readonly heads: Readonly<Record<Chain, Ends>>
+  /** Of all of them, those that are gone too: of none if the changelog does not say. */
+  readonly headsDigest: string
   /** What of the chains' topics the sequencer has written. */
   readonly own: Own
   /** The public key that signs the trees, as C2SP writes it; none before the first start. */
@@ -71,25 +70,20 @@ export const stateCutOf = (records: KeyedRecords): StateCut => {
   const applied = records.get(APPLIED_KEY)
   const signer = records.get(SIGNER_KEY)?.value
   const progress = applied?.value == null ? undefined : readApplied(applied.value)
-  const heads: Array<CutHead> = []
+  const heads = { events: new Map<string, End>(), traces: new Map<string, End>() }
   const own = new OwnOffsets()
   for (const [key, { value }] of records) {
     own.take(key, value)
     for (const [chain, prefix] of prefixes) {
       if (value === null || !key.startsWith(prefix)) continue
-      const { hash, sequence_number } = readHead(value)
-      heads.push({
-        tenantId: key.slice(prefix.length),
-        chain,
-        sequenceNumber: sequence_number,
-        hash
-      })
+      heads[chain].set(key.slice(prefix.length), readHead(value))
     }
   }
   return {
     applied: progress?.command_offset ?? -1,
     ends: { events: progress?.events_next, traces: progress?.traces_next },
     heads,
+    headsDigest: progress?.heads_digest ?? digestOfSum(0n),
     own,
     signers: signer == null ? [] : [readTreeSigner(signer).vkey],
     at: applied?.timestamp ?? 0
@@ -131,10 +125,9 @@ export const beyondCut = (
   }
   const keys = [...new Set([...vkeys, ...signers])]
   const sizes = new Map(
-    heads.map(({ chain, sequenceNumber, tenantId }) => [
-      treeNameOf(tenantId, chain),
-      sequenceNumber
-    ])
+    chains.flatMap((chain) =>
+      [...heads[chain]].map(([tenantId, end]) => [treeNameOf(tenantId, chain), end.sequence_number])
+    )
   )
   return (record) => {
     const checkpoint = checkpointOf(record)

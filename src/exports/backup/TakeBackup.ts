@@ -12,20 +12,29 @@ import {
   type BackupPart,
   type BackupSegment,
   type BackupTopic,
+  isOfService,
   partOf
 } from "../../domain/backup/BackupManifest.ts"
 import type { SegmentName } from "../../domain/backup/BackupPlan.ts"
 import { leftBehind, type PartPlan, planPart } from "../../domain/backup/BackupPlan.ts"
 import { type BackupRecord, SegmentWriter } from "../../domain/backup/BackupSegment.ts"
+import { type Chain, chains } from "../../domain/chain/Chains.ts"
 import { SYSTEM_TENANT } from "../../domain/Identifiers.ts"
+import type { RecordMac } from "../../domain/records/RecordMac.ts"
 import { PARTITIONS_ID, readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
 import type { BackupSource } from "../../ports/BackupLog.ts"
 import type { LogReader, LogRecord } from "../../ports/EventLog.ts"
 import type { BackupFolder } from "./BackupFolder.ts"
 import { refuse } from "./BackupRefused.ts"
-import { type ChainsRead, chainsAfter, checkHeads } from "./CutChains.ts"
-import { beyondCut, type SignedBy, type StateCut, stateCutOf, takeKeyed } from "./StateCut.ts"
+import {
+  type ChainsRead,
+  chainsAfter,
+  checkEnds,
+  checkWalk,
+  type WalkedChain
+} from "./CutChains.ts"
+import { beyondCut, type SignedBy, stateCutOf, takeKeyed } from "./StateCut.ts"
 import { keysOfRegistry } from "./VerifyBackup.ts"
 
 /** Bytes of the records of one file, before compression: what a restore holds in memory at a time. */
@@ -43,6 +52,8 @@ export interface BackupSettings {
   readonly about: Pick<BackupContent, "alk_version" | "service_name" | "topic_prefix">
   /** Names and contents of the files with keys; none to leave them out. */
   readonly keys: ReadonlyArray<{ readonly name: string; readonly content: string }>
+  /** Of the service's secret. */
+  readonly mac: RecordMac
   /** True for a record of a keyed topic that the service has written. */
   isGenuine(topic: BackupTopic, partition: number, record: LogRecord): boolean
   /** Says how far it is, to a person. */
@@ -266,31 +277,30 @@ const copyPartition = Effect.fnUntraced(function* (
     const from = Math.max(start, first)
     return planPart(known(taking, place), { ...place, from, to: Math.max(from, to) })
   })
-  for (const chain of ["events", "traces"] as const) {
+  const copyChain = Effect.fnUntraced(function* (chain: Chain) {
     const plan = yield* planned({ topic: chain, partition }, cut.ends[chain] ?? 0)
-    const chains = chainsAfter(taking.known, chain, plan, cut.own)
-    parts.push(yield* copyPart(taking, plan, () => false, chains))
-    yield* checkHeads(chain, partition, chains, cut)
-  }
+    const read = chainsAfter(taking.known, chain, plan, cut.own)
+    parts.push(yield* copyPart(taking, plan, () => false, read))
+    yield* checkWalk(chain, partition, read.walk)
+    return { from: plan.from, walk: read.walk } satisfies WalkedChain
+  })
+  const walked = { events: yield* copyChain("events"), traces: yield* copyChain("traces") }
+  const reached = yield* checkEnds(partition, walked, cut)
   for (const [index, place] of followed.entries()) {
     const plan = yield* planned(place, ends[index]!)
     parts.push(yield* copyPart(taking, plan, beyondCut(place.topic, cut, signed)))
   }
   const waiting = yield* planned({ topic: "commands", partition }, commands, cut.applied + 1)
   parts.push(yield* copyPart(taking, waiting, () => false))
-  return parts
+  const heads = chains.flatMap((chain) =>
+    [...reached[chain]].map(([tenant_id, { hash, sequence_number }]) => {
+      return { tenant_id, chain, partition, sequence_number, hash }
+    })
+  )
+  return { parts, heads }
 })
 
-const headsOf = (cut: StateCut, partition: number): BackupContent["heads"] =>
-  cut.heads.map(({ chain, hash, sequenceNumber, tenantId }) => ({
-    tenant_id: tenantId,
-    chain,
-    partition,
-    sequence_number: sequenceNumber,
-    hash
-  }))
-
-/** A folder continues the backup of one log only. */
+/** A folder continues the backup of one log only, which nobody else has changed. */
 const checkSame = (manifest: BackupManifest | undefined, settings: BackupSettings) => {
   if (manifest === undefined) return Effect.void
   const { service_name, topic_prefix } = settings.about
@@ -299,8 +309,12 @@ const checkSame = (manifest: BackupManifest | undefined, settings: BackupSetting
     manifest.service_name === service_name
     && manifest.topic_prefix === topic_prefix
     && manifest.partitions <= partitions
+  if (same && isOfService(manifest, settings.mac)) return Effect.void
   return same
-    ? Effect.void
+    ? refuse(
+        `${settings.folder.path} is not what alk backup has left there with this ALK_SECRET: somebody `
+          + "has edited its manifest.json. Name another folder"
+      )
     : refuse(
         `${settings.folder.path} is the backup of the service ${manifest.service_name} with topics `
           + `${manifest.topic_prefix}.* of ${manifest.partitions} partitions, this one is `
@@ -330,8 +344,9 @@ export const takeBackup = Effect.fnUntraced(function* (settings: BackupSettings)
   for (let partition = 0; partition < system.partitions; partition++) {
     const isSystem = partition === system.partition
     const state = isSystem ? system.state : yield* cutState(taking, partition, 0)
-    parts.push(...(yield* copyPartition(taking, partition, state, signed)))
-    heads.push(...headsOf(state.cut, partition))
+    const copied = yield* copyPartition(taking, partition, state, signed)
+    parts.push(...copied.parts)
+    heads.push(...copied.heads)
   }
   const content: BackupContent = {
     format: BACKUP_FORMAT,
@@ -342,7 +357,7 @@ export const takeBackup = Effect.fnUntraced(function* (settings: BackupSettings)
     parts,
     heads
   }
-  folder.complete(content)
+  folder.complete(content, settings.mac)
   const { bytes, files, records } = taking.done
   const isFirst = manifest === undefined
   return { manifest: content, records, bytes, files, isFirst } satisfies BackupDone

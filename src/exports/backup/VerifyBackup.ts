@@ -1,7 +1,8 @@
 /**
  * Checks a backup by itself, before anything is written: every file against its hash, every chain link
- * by link up to the heads of the manifest, and the tree of each chain against the signed checkpoints in
- * the backup. Keeps the roots that kept checkpoints are compared with.
+ * by link up to the heads of the manifest, the ends of all against the digest of the changelog, and
+ * the tree of each against the signed checkpoints in the backup. Keeps the roots that kept checkpoints
+ * are compared with.
  */
 import { Effect } from "effect"
 import { linkOfRecord } from "../../actors/log/ChainRecord.ts"
@@ -16,7 +17,7 @@ import {
 } from "../../domain/backup/BackupManifest.ts"
 import type { BackupRecord } from "../../domain/backup/BackupSegment.ts"
 import type { ChainLink } from "../../domain/chain/ChainLink.ts"
-import { type Chain, chains, linkHashOf, treeNameOf } from "../../domain/chain/Chains.ts"
+import { type Chain, linkHashOf, treeNameOf } from "../../domain/chain/Chains.ts"
 import {
   type CheckpointRecord,
   openNote,
@@ -25,7 +26,7 @@ import {
 } from "../../domain/chain/Checkpoint.ts"
 import { SCHEME } from "../../domain/events/HashChain.ts"
 import { PROBE_TENANT } from "../../domain/Identifiers.ts"
-import { type Own, OwnOffsets } from "../../domain/records/OwnOffsets.ts"
+import type { Own } from "../../domain/records/OwnOffsets.ts"
 import { TENANT_HEADER } from "../../domain/records/RecordHeaders.ts"
 import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
@@ -33,6 +34,8 @@ import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
 import { GrowingTree } from "../../verify/GrowingTree.ts"
 import type { BackupFolder } from "./BackupFolder.ts"
 import { refuse } from "./BackupRefused.ts"
+import { checkEnds, type WalkedChain } from "./CutChains.ts"
+import { type StateCut, stateCutOf, takeKeyed } from "./StateCut.ts"
 
 const SCHEMES = { events: SCHEME, traces: TRACE_SCHEME } as const
 
@@ -140,17 +143,11 @@ const signedIn = (
   return roots
 }
 
-/** What of the chains' topics of a partition the sequencer has written. */
-const ownIn = (settings: VerifySettings, partition: number): Own => {
-  const own = new OwnOffsets()
-  eachOf(settings, "state", partition, ({ key, value }) => {
-    try {
-      own.take(key?.toString() ?? "", value)
-    } catch {
-      // Of another version, or of another producer: the service reports it at its start.
-    }
-  })
-  return own
+/** What the changelog of a partition says. Throws RecordUnreadable. */
+const cutIn = (settings: VerifySettings, partition: number): StateCut => {
+  const records = new Map<string, BackupRecord>()
+  eachOf(settings, "state", partition, (record) => takeKeyed(records, record))
+  return stateCutOf(records)
 }
 
 interface Walked {
@@ -216,24 +213,19 @@ const walkPart = Effect.fnUntraced(function* (
   return { walk, trees, records: count } satisfies Walked
 })
 
-const checkHeads = Effect.fnUntraced(function* (
-  chain: Chain,
-  part: BackupPart,
-  { walk }: Walked,
-  heads: ReadonlyArray<BackupHead>
-) {
-  for (const head of heads) {
-    if (head.chain !== chain || head.partition !== part.partition) continue
-    const found = walk.heads.get(head.tenant_id)
-    // Retention had taken the whole chain before the first backup.
-    if (found === undefined && part.from > 0) continue
-    if (found?.hash === head.hash && found.sequence_number === head.sequence_number) continue
-    return yield* refuse(
-      `${head.tenant_id}, ${chain}: ends at ${found?.sequence_number ?? 0} in the backup, but the `
-        + `manifest says ${head.sequence_number}, or the hash differs`
-    )
-  }
-})
+/** Refuses a manifest that has other ends of the chains than they have. */
+const checkHeads = (
+  heads: ReadonlyArray<BackupHead>,
+  partition: number,
+  ends: Effect.Success<ReturnType<typeof checkEnds>>
+) => {
+  const other = heads
+    .filter((head) => head.partition === partition)
+    .find(({ chain, hash, tenant_id }) => ends[chain].get(tenant_id)?.hash !== hash)
+  return other === undefined
+    ? Effect.void
+    : refuse(`${other.tenant_id}, ${other.chain}: does not end as the manifest says`)
+}
 
 /** How many checkpoints were compared. */
 const checkSigned = Effect.fnUntraced(function* (
@@ -277,16 +269,15 @@ export const verifyBackup = Effect.fnUntraced(function* (settings: VerifySetting
   const waiting = new Map<string, number>()
   for (let partition = 0; partition < manifest.partitions; partition++) {
     const signed = signedIn(settings, partition, vkeys)
-    const own = ownIn(settings, partition)
+    const cut = cutIn(settings, partition)
     eachOf(settings, "commands", partition, ({ headers }) => {
       const tenantId = headers[TENANT_HEADER]?.toString() ?? PROBE_TENANT
       waiting.set(tenantId, (waiting.get(tenantId) ?? 0) + 1)
     })
-    for (const chain of chains) {
+    const walkChain = Effect.fnUntraced(function* (chain: Chain) {
       const part = partOf(manifest, chain, partition)
       if (part === undefined) return yield* refuse(`the manifest has no ${chain} of ${partition}`)
-      const walked = yield* walkPart(settings, chain, part, signed, own)
-      yield* checkHeads(chain, part, walked, manifest.heads)
+      const walked = yield* walkPart(settings, chain, part, signed, cut.own)
       checkpoints += yield* checkSigned(chain, walked, signed)
       records += walked.records
       for (const [tenantId, { sequence_number }] of walked.walk.heads) {
@@ -296,7 +287,10 @@ export const verifyBackup = Effect.fnUntraced(function* (settings: VerifySetting
           rootAt: (size) => tree?.root(size)
         })
       }
-    }
+      return { from: part.from, walk: walked.walk } satisfies WalkedChain
+    })
+    const walked = { events: yield* walkChain("events"), traces: yield* walkChain("traces") }
+    yield* checkHeads(manifest.heads, partition, yield* checkEnds(partition, walked, cut))
   }
   // Readiness probes write commands as well, which append nothing.
   waiting.delete(PROBE_TENANT)

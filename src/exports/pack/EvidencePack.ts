@@ -28,10 +28,10 @@ import {
   jwksText,
   manifestText,
   type PackContents,
+  packedVerification,
   readmeText,
   signedText,
-  sumsText,
-  verificationText
+  sumsText
 } from "./PackText.ts"
 import { inclusionProofs, noEdges, type TreeEdges, treeEdges } from "./PackTree.ts"
 import { TraceExport, type TraceScope } from "./TraceExport.ts"
@@ -93,6 +93,9 @@ const erasureWithin = ({ first, last }: SequenceRange, body: string): Erasure | 
   return target !== undefined && target >= first && target <= last ? event : undefined
 }
 
+/** What a checkpoint says of the size of its tree. */
+const sizeOfNote = (note: string): number => Number(note.split("\n", 2)[1])
+
 /** The files of one pack, and their sizes, hashes and counts once they have been read. */
 class Contents implements PackContents {
   readonly files: Array<PackFile> = []
@@ -106,6 +109,7 @@ class Contents implements PackContents {
     trace_links: 0
   }
   traces: SequenceRange | undefined
+  readonly covered = { events: 0, traces: 0 }
   readonly executions = new PackedExecutions()
   /** Sequences of the events in the pack whose details are erased; filled while they are read. */
   readonly erased = new Set<number>()
@@ -145,6 +149,12 @@ class Contents implements PackContents {
       )
     })
     return { name, isProgram, content: recorded }
+  }
+
+  /** The file of a checkpoint of a chain. */
+  checkpoint(name: string, chain: Chain, note: string): ArchiveEntry<never> {
+    this.covered[chain] = Math.max(this.covered[chain], sizeOfNote(note))
+    return this.file(name, bytesOf(note))
   }
 
   /** A file of one text per line. */
@@ -338,8 +348,8 @@ const entriesOfTree = Effect.fnUntraced(function* (parts: Parts) {
       ? noTree
       : yield* treeOf(seal, traceTree, contents.traces, yield* latest(traceTree, undefined))
   const entries: ReadonlyArray<ArchiveEntry<PackFailure>> = [
-    ...[...notes, ...traces.notes].map((note) =>
-      contents.file(checkpointName(note), bytesOf(note.note))
+    ...[...notes, ...traces.notes].map((one) =>
+      contents.checkpoint(checkpointName(one), one.chain ?? "events", one.note)
     ),
     contents.file("checkpoints/tree.json", bytesOf(edgesText(edges))),
     contents.file("checkpoints/traces-tree.json", bytesOf(edgesText(traces.edges))),
@@ -362,14 +372,15 @@ const entriesOfKeys = Effect.fnUntraced(function* ({ contents, scope: { tenantId
   const keys = yield* seal.keys
   contents.treeSigner = events.signer
   const vkeys = keys.map(({ vkey }) => vkey)
-  const handedOver = (prefix: string, { handOvers }: SealedTree) =>
+  const handedOver = (chain: Chain, { handOvers }: SealedTree) =>
     handOvers.map(({ note, vkey }) => {
+      const prefix = chain === "traces" ? "traces-" : ""
       const name = `checkpoints/${prefix}hand-over-${vkeys.indexOf(vkey) + 1}.txt`
-      return contents.file(name, bytesOf(note))
+      return contents.checkpoint(name, chain, note)
     })
   const entries: ReadonlyArray<ArchiveEntry<PackFailure>> = [
-    ...handedOver("", events),
-    ...handedOver("traces-", traces),
+    ...handedOver("events", events),
+    ...handedOver("traces", traces),
     contents.file("keys/jwks.json", bytesOf(jwksText(vkeys))),
     contents.file("keys/vkeys.txt", bytesOf(vkeys.map((vkey) => `${vkey}\n`).join(""))),
     ...keys.flatMap(({ endorsement }, index) =>
@@ -381,10 +392,13 @@ const entriesOfKeys = Effect.fnUntraced(function* ({ contents, scope: { tenantId
   return entries
 })
 
-/** Keys, schemas, verifiers; then what the hashes of everything before are needed for. */
+/**
+ * Keys, schemas, verifiers; the texts that say where the pack ends, which its checkpoints decide;
+ * then what the hashes of everything before are needed for.
+ */
 const entriesOfClosing = Effect.fnUntraced(function* (parts: Parts) {
   const { contents, options, scope, seal } = parts
-  const { serviceName } = options
+  const { pdf, serviceName } = options
   const later = (text: () => string) => Stream.suspend(() => bytesOf(text()))
   const signature = Stream.unwrap(
     Effect.suspend(() => {
@@ -398,6 +412,14 @@ const entriesOfClosing = Effect.fnUntraced(function* (parts: Parts) {
       contents.file(name, Stream.succeed(content), isProgram)
     ),
     contents.file(
+      "README.txt",
+      later(() => readmeText(scope, contents, pdf !== undefined))
+    ),
+    contents.file(
+      "verification.json",
+      later(() => packedVerification(scope, contents))
+    ),
+    contents.file(
       "manifest.json",
       later(() => manifestText(scope, serviceName, contents))
     ),
@@ -408,13 +430,10 @@ const entriesOfClosing = Effect.fnUntraced(function* (parts: Parts) {
 })
 
 const entriesOf = (parts: Parts): Stream.Stream<ArchiveEntry<PackFailure>, PackFailure> => {
-  const { contents, options, scope } = parts
+  const { contents, options } = parts
   const { pdf } = options
-  const opening: ReadonlyArray<ArchiveEntry<PackFailure>> = [
-    contents.file("README.txt", bytesOf(readmeText(scope, pdf !== undefined))),
-    contents.file("verification.json", bytesOf(verificationText(scope.verification))),
-    ...(pdf === undefined ? [] : [contents.file("evidence.pdf", Stream.succeed(pdf))])
-  ]
+  const opening: ReadonlyArray<ArchiveEntry<PackFailure>> =
+    pdf === undefined ? [] : [contents.file("evidence.pdf", Stream.succeed(pdf))]
   return Stream.fromIterable([...opening, ...entriesOfLog(parts)]).pipe(
     Stream.concat(Stream.fromIterableEffect(entriesOfTree(parts))),
     Stream.concat(Stream.fromIterableEffect(entriesOfClosing(parts))),

@@ -52,6 +52,9 @@ export const Manifest = Schema.Struct({
   trace_head: Schema.NullOr(
     Schema.Struct({ sequence_number: place, hash: sha256("Of the last trace fact.") })
   ),
+  to_trace_sequence: Schema.NullOr(place).annotate({
+    description: "Where the facts of the pack end, if their chain grew while it was made."
+  }),
   tree_signer: Schema.NullOr(Schema.String).annotate({
     description: "The key that signs the tenant's trees now, as C2SP writes it."
   }),

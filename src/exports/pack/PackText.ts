@@ -3,13 +3,14 @@
  * sums. Pure functions of what the pack holds.
  */
 
+import type { Chain } from "../../domain/chain/Chains.ts"
 import { HASH_BYTES } from "../../domain/chain/MerkleTree.ts"
 import { SCHEME } from "../../domain/events/HashChain.ts"
 import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
 import type { SequenceRange } from "../../ports/ChainRecompute.ts"
 import type { VerifyReport } from "../../verify/Verifier.ts"
-import { noticesOf } from "../../verify/VerifyReport.ts"
-import { type ExportScope, exportFormats } from "../ExportScope.ts"
+import { HISTORY_FROM, HISTORY_TO, noticesOf } from "../../verify/VerifyReport.ts"
+import { type Bounds, type ExportScope, exportFormats } from "../ExportScope.ts"
 import type { Manifest, PackCounts, PackFile } from "./PackRecords.ts"
 
 /** The files of a pack, and what their making has shown. */
@@ -18,17 +19,39 @@ export interface PackContents {
   readonly counts: PackCounts
   /** The facts whose links are in the pack. */
   readonly traces: SequenceRange | undefined
+  /** Size of the largest tree of each chain that a checkpoint in the pack is of. */
+  readonly covered: Readonly<Record<Chain, number>>
   /** vkey of the key that signs the trees of the tenant. */
   readonly treeSigner: string | undefined
+}
+
+/**
+ * The bounds of a pack. A chain may grow while it is made, and a checkpoint in it cover more than its
+ * last event: then it does not claim to hold everything, and says where it ends.
+ */
+const packBounds = ({ bounds, verification }: ExportScope, { covered }: PackContents): Bounds => {
+  const { last_sequence_number: last, valid } = verification
+  const end = bounds.to_sequence ?? Infinity
+  const hasGrown = valid && last !== null && last < Math.min(covered.events, end)
+  return hasGrown && bounds.to === HISTORY_TO ? { ...bounds, to_sequence: last } : bounds
+}
+
+/** The same of the facts: the last one, or null where the pack holds them to the end. */
+const traceEnd = ({ bounds, verification }: ExportScope, contents: PackContents): number | null => {
+  const last = contents.traces?.last
+  const isWhole = bounds.from === HISTORY_FROM && bounds.to === HISTORY_TO
+  const hasGrown = verification.valid && last !== undefined && contents.covered.traces > last
+  return isWhole && hasGrown ? last : null
 }
 
 /** `manifest.json`. */
 export const manifestText = (
   scope: ExportScope,
   serviceName: string,
-  { counts, files, traces, treeSigner }: PackContents
+  contents: PackContents
 ): string => {
-  const { bounds, conditions, generatedAt, surroundings, tenantId, verification } = scope
+  const { counts, files, traces, treeSigner } = contents
+  const { conditions, generatedAt, surroundings, tenantId, verification } = scope
   const { traceHead } = surroundings
   const manifest: Omit<Manifest, "filter"> & { readonly filter: unknown } = {
     format: exportFormats.pack,
@@ -36,7 +59,7 @@ export const manifestText = (
     service: serviceName,
     scheme: SCHEME,
     tenant_id: tenantId,
-    bounds,
+    bounds: packBounds(scope, contents),
     filter: conditions ?? null,
     first_sequence_number: verification.first_sequence_number,
     last_sequence_number: verification.last_sequence_number,
@@ -47,6 +70,7 @@ export const manifestText = (
       traceHead === undefined
         ? null
         : { sequence_number: traceHead.sequence_number, hash: traceHead.hash },
+    to_trace_sequence: traceEnd(scope, contents),
     tree_signer: treeSigner ?? null,
     counts,
     files
@@ -57,6 +81,10 @@ export const manifestText = (
 /** `verification.json`. */
 export const verificationText = (verification: VerifyReport): string =>
   `${JSON.stringify(verification, null, 2)}\n`
+
+/** The same of a pack, with its bounds. */
+export const packedVerification = (scope: ExportScope, contents: PackContents): string =>
+  verificationText({ ...scope.verification, bounds: packBounds(scope, contents) })
 
 /** The text that `manifest.sig` signs: a C2SP checkpoint whose tree is the manifest. */
 export const signedText = (
@@ -90,7 +118,7 @@ export const jwksText = (vkeys: ReadonlyArray<string>): string => {
   return `${JSON.stringify({ keys }, null, 2)}\n`
 }
 
-const sequencesOf = ({ bounds: { from_sequence: from, to_sequence: to } }: ExportScope): string =>
+const sequencesOf = ({ from_sequence: from, to_sequence: to }: Bounds): string =>
   from === null && to === null
     ? ""
     : `, sequences ${from === null ? "1" : from} to ${to === null ? "the newest" : to}`
@@ -103,8 +131,11 @@ const selectionOf = ({ conditions }: ExportScope): ReadonlyArray<string> =>
         ...Object.entries(conditions).map(([name, value]) => `         ${name} = ${String(value)}`)
       ]
 
-const leftOutOf = ({ eventsOnly }: ExportScope): ReadonlyArray<string> =>
-  eventsOnly ? ["Traces   left out: these conditions select events"] : []
+const tracesOf = (scope: ExportScope, contents: PackContents): ReadonlyArray<string> => {
+  const end = traceEnd(scope, contents)
+  if (scope.eventsOnly) return ["Traces   left out: these conditions select events"]
+  return end === null ? [] : [`Traces   facts 1 to ${end}`]
+}
 
 const noticeLinesOf = ({ verification }: ExportScope): ReadonlyArray<string> => {
   const notices = noticesOf(verification)
@@ -194,14 +225,15 @@ of this export, and duration_ms is left at 0, so that equal content gives equal 
 `
 
 /** `README.txt`. */
-export const readmeText = (scope: ExportScope, hasPdf: boolean): string => {
+export const readmeText = (scope: ExportScope, contents: PackContents, hasPdf: boolean): string => {
+  const bounds = packBounds(scope, contents)
   const opening = [
     "EVIDENCE PACK",
     "",
     `Tenant   ${scope.tenantId}`,
-    `Period   ${scope.bounds.from} to ${scope.bounds.to} (UTC, inclusive)${sequencesOf(scope)}`,
+    `Period   ${bounds.from} to ${bounds.to} (UTC, inclusive)${sequencesOf(bounds)}`,
     ...selectionOf(scope),
-    ...leftOutOf(scope),
+    ...tracesOf(scope, contents),
     ...noticeLinesOf(scope)
   ]
   const pdf = hasPdf ? "  evidence.pdf        the report for people\n" : ""

@@ -25,6 +25,8 @@ const take = (ran: Ran, fact: TraceFact): void => {
     Object.assign(ran, { startNumber: fact.fact_number, started: fact.started_at })
   } else if (fact.type === "execution.ended" && fact.fact_number > ran.endNumber) {
     Object.assign(ran, { endNumber: fact.fact_number, ended: fact.ended_at })
+  } else if (fact.type === "execution.resumed") {
+    ran.endNumber = 0
   }
 }
 

@@ -20,7 +20,10 @@ const SANS: ReadonlyArray<Family> = [
   { name: "Noto Sans", package: "@fontsource/noto-sans", weights: [400, 600] },
   { name: "Noto Sans Arabic", package: "@fontsource/noto-sans-arabic", weights: [400] },
   { name: "Noto Sans Hebrew", package: "@fontsource/noto-sans-hebrew", weights: [400] },
-  { name: "Noto Sans SC", package: "@fontsource/noto-sans-sc", weights: [400] }
+  { name: "Noto Sans Thai", package: "@fontsource/noto-sans-thai", weights: [400] },
+  { name: "Noto Sans SC", package: "@fontsource/noto-sans-sc", weights: [400] },
+  // All syllables of Hangul in 5 MB; Noto Sans KR has 54 MB, most of it ideographs that SC has.
+  { name: "Gowun Dodum", package: "@fontsource/gowun-dodum", weights: [400] }
 ]
 const MONO: Family = {
   name: "Noto Sans Mono",
@@ -81,7 +84,7 @@ const coverageOf = (families: ReadonlyArray<Family>): Coverage => {
   return { subsets, places }
 }
 
-/** Some 150 files and 4 MB of tables: read when the first report is made, kept from then on. */
+/** Some 250 files and 5 MB of tables: read when the first report is made, kept from then on. */
 let known: { readonly sans: Coverage; readonly mono: Coverage } | undefined
 
 const coverage = () => (known ??= { sans: coverageOf(SANS), mono: coverageOf([MONO]) })
@@ -110,6 +113,13 @@ const faceOf = ({ family, stem }: Subset, weight: number, ranges: string): strin
   )
 }
 
+const ascending = (codePoints: Iterable<number>): Array<number> =>
+  [...new Set(codePoints)].sort((left, right) => left - right)
+
+/** What a character may be drawn by: the shaper asks the face for these, as for Thai sara am. */
+const partsOf = (codePoint: number): ReadonlyArray<number> =>
+  Array.from(String.fromCodePoint(codePoint).normalize("NFKD"), (part) => part.codePointAt(0)!)
+
 const facesFor = ({ places, subsets }: Coverage, used: ReadonlyArray<number>): string => {
   const bySubset = new Map<number, Array<number>>()
   for (const codePoint of used) {
@@ -118,6 +128,10 @@ const facesFor = ({ places, subsets }: Coverage, used: ReadonlyArray<number>): s
     const list = bySubset.get(place)
     if (list === undefined) bySubset.set(place, [codePoint])
     else list.push(codePoint)
+  }
+  for (const [place, codePoints] of bySubset) {
+    const parts = codePoints.flatMap(partsOf).filter((part) => places[part] === place)
+    bySubset.set(place, ascending([...codePoints, ...parts]))
   }
   return [...bySubset]
     .sort(([left], [right]) => left - right)
@@ -135,7 +149,7 @@ const ALWAYS = Array.from({ length: 0x7f - 0x20 }, (_, index) => 0x20 + index)
 export const fontFaces = (texts: ReadonlyArray<string>): string => {
   const used = new Set(ALWAYS)
   for (const text of texts) for (const character of text) used.add(character.codePointAt(0)!)
-  const ascending = [...used].sort((left, right) => left - right)
+  const inOrder = ascending(used)
   const { mono, sans } = coverage()
-  return facesFor(sans, ascending) + facesFor(mono, ascending)
+  return facesFor(sans, inOrder) + facesFor(mono, inOrder)
 }

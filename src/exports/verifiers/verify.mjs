@@ -29,7 +29,7 @@ const LINE_BYTES_MAX = 1_048_576
 const SMALL_FILE_BYTES_MAX = 16_777_216
 /** Files of a ZIP or folder: a pack has fewer than a hundred. */
 const FILES_MAX = 1_000
-/** Levels of nested objects and arrays in one JSON text: the service stores at most 34. */
+/** Levels of nested objects and arrays in one JSON text: the service stores at most 66. */
 const DEPTH_MAX = 128
 /** Bytes of a signed note or of a text with keys, signatures of one note, keys in one text. */
 const NOTE_BYTES_MAX = 65_536
@@ -121,6 +121,8 @@ const isSafeName = (name) =>
   && name.split("/").every((part) => /^[A-Za-z0-9._-]+$/.test(part) && !part.endsWith("."))
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value)
 const isSequence = (value) => Number.isSafeInteger(value) && value >= 1
+const isSize = (value) => Number.isSafeInteger(value) && value >= 0
+const SEQUENCE_MAX = Number.MAX_SAFE_INTEGER
 
 // JSON
 
@@ -553,6 +555,7 @@ const FACT_CORES = {
     "started_at_given"
   ],
   "execution.ended": ["ended_at", "status"],
+  "execution.resumed": [],
   "execution.erased": ["erased_by", "reason"],
   "span.started": [
     "caused_by_span_ids",
@@ -696,6 +699,9 @@ class Execution {
       case "execution.ended":
         this.ended = fact
         return
+      case "execution.resumed":
+        this.ended = undefined
+        return
       case "execution.erased":
         this.erasedAt = fact.created_at
         return
@@ -789,8 +795,10 @@ class Execution {
             status,
             ended_at: end === undefined ? undefined : later(end, core.started_at)
           }
+    const root_id = this.started?.root_span_id
+    const parent_span_id = core.parent_span_id ?? (id === root_id ? undefined : root_id)
     return {
-      core: defined({ ...core, ...implied }),
+      core: defined({ ...core, parent_span_id, ...implied }),
       digest: digest ?? this.sha256(canonical(defined(long)))
     }
   }
@@ -1076,9 +1084,11 @@ const isTime = (value) => {
   )
 }
 
+const NOT_IN_NOTES = /[\u0000-\u0009\u000b-\u001f\ud800-\udfff]/u
+
 /** What the statement of a key says of the next one, unchecked; undefined if it is none. */
 const statementOf = (note) => {
-  if (/[\u0000-\u0009\u000b-\u001f\ud800-\udfff]/u.test(note)) return undefined
+  if (NOT_IN_NOTES.test(note)) return undefined
   const split = splitNote(note)
   if (split === undefined) return undefined
   const [format, name, id, next, time, ...more] = split.text.slice(0, -1).split("\n")
@@ -1277,9 +1287,6 @@ const jsonOf = (text) => {
   }
 }
 
-/** True if nothing bounds the end of the span. */
-const isOpenEnded = (bounds) => bounds.to === HISTORY_TO && (bounds.to_sequence ?? null) === null
-
 /**
  * One chain of a pack: its links, the Merkle tree that grows with them, and the checkpoints that
  * were signed of it.
@@ -1309,6 +1316,17 @@ class PackChain {
     this.agreed = new Map()
     this.treeHolds = true
     this.links = 0
+    /**
+     * The sequences that the pack claims to hold, as far as its links and a tree can show it:
+     * undefined where times decide it, `ends` SEQUENCE_MAX if nothing bounds its end.
+     */
+    this.begins = undefined
+    this.ends = undefined
+    /** Sequences outside of which it may hold none. */
+    this.least = 1
+    this.most = SEQUENCE_MAX
+    /** The events up to here were removed for good before the pack was made. */
+    this.removed = 0
     this.onLink = () => {}
   }
 
@@ -1325,7 +1343,7 @@ class PackChain {
       && isObject(right)
       && isHashes(left.hashes)
       && isHashes(right.hashes)
-      && [left.size, right.start, right.end].every((at) => Number.isSafeInteger(at) && at >= 0)
+      && [left.size, right.start, right.end].every(isSize)
     if (!isWhole) return this.badTree("left and right edges")
     const levels = subtreeLevels(0, left.size)
     const isFitting =
@@ -1372,11 +1390,38 @@ class PackChain {
     if (wanted === undefined && !isHandOver) {
       return bad("a checkpoint that names the next key", "one that names none")
     }
+    await this.admit({ file: name, ...note, isHandOver: wanted === undefined }, bad)
+  }
+
+  /** Adds a note of the pack if its signature verifies, and says whether it did. */
+  async admit(note, bad) {
+    const { check } = this
     const { signers, state } = await signatureState(note, check.keys, check.host)
     if (state === "bad_signature") bad("a signature that verifies", "one that does not")
     else if (state === "unknown_key" && check.pinned.length === 0) {
       bad(`a signature by a key of ${KEYS}`, "another key's")
-    } else this.add({ file: name, ...note, state, signers, isHandOver: wanted === undefined })
+    } else {
+      this.add({ ...note, state, signers })
+      return true
+    }
+    return false
+  }
+
+  /** The point up to which the beginning of the claimed sequences was removed, if it was. */
+  async readRemoved(pruned) {
+    const { begins, found, noun, origin } = this
+    const size = isObject(pruned) ? pruned.up_to_sequence : undefined
+    if (begins === undefined || !isSequence(size) || size < begins) return
+    const isText = areStrings(pruned, "checkpoint") && !NOT_IN_NOTES.test(pruned.checkpoint)
+    const note = isText ? noteOf(pruned.checkpoint) : undefined
+    const bad = (expected, actual) =>
+      found.problem(VERIFICATION, size, "checkpoint_mismatch", expected, actual)
+    if (note?.origin !== origin || note.size !== size || note.root !== pruned.root_hash) {
+      bad(`a checkpoint of ${origin} for ${size} ${noun}s`, "something else")
+    } else if (await this.admit({ file: VERIFICATION, ...note, isHandOver: false }, bad)) {
+      this.removed = size
+      this.begins = size + 1
+    }
   }
 
   add(note) {
@@ -1464,6 +1509,29 @@ class PackChain {
     }
   }
 
+  /** The links against the sequences that the bounds name, where they were not cut off. */
+  checkSpan() {
+    if (this.first === undefined) return
+    const { begins, expectedFirst, found, linksFile } = this
+    const [first, last] = [this.first.sequence_number, this.last.sequence_number]
+    const start = isSequence(expectedFirst) ? expectedFirst : first
+    if (begins !== undefined && start > begins) {
+      found.problem(linksFile, begins, "sequence_gap", range(begins, start - 1), "none")
+    }
+    const outside = [...(first < this.least ? [first] : []), ...(last > this.most ? [last] : [])]
+    for (const sequence of outside) {
+      const expected = "a sequence within the bounds"
+      found.problem(linksFile, sequence, "content_mismatch", expected, `sequence ${sequence}`)
+    }
+  }
+
+  /** First and last of what the pack claims to hold of a tree and ends before, or undefined. */
+  missingTo(size) {
+    const start = this.last === undefined ? this.begins : this.last.sequence_number + 1
+    const end = Math.min(this.ends, size)
+    return start === undefined || this.ends === undefined || end < start ? undefined : [start, end]
+  }
+
   grow(link) {
     this.last = link
     this.first ??= link
@@ -1485,8 +1553,17 @@ class PackChain {
     for (const note of notes) {
       const { file, isKept, root, size } = note
       const own = this.rootAt(size, last)
+      const missing = this.treeHolds ? this.missingTo(size) : undefined
+      if (missing !== undefined) {
+        const expected = `${range(...missing)}, as the checkpoint says`
+        found.problem(file, missing[0], "tail_missing", expected, "none")
+      } else if (isKept === true && this.treeHolds && last > 0 && last < size) {
+        found.open.push(
+          `The checkpoint ${file}: it covers ${counted(size, noun)}, the pack ends at ${last}.`
+        )
+      }
       if (own === undefined) {
-        this.unreached(note, last)
+        if (missing === undefined) this.unreached(note, last)
       } else if (own !== root) {
         const places = `${matched + 1} to ${Math.min(size, last)}`
         found.problem(
@@ -1553,19 +1630,9 @@ class PackChain {
       )
       return
     }
-    if (this.isOpenEnded || !isKept) {
-      found.problem(
-        file,
-        last + 1,
-        "tail_missing",
-        `${range(last + 1, size)}, as the checkpoint says`,
-        "none"
-      )
-    } else {
-      found.open.push(
-        `The checkpoint ${file}: it covers ${counted(size, noun)}, the pack ends at ${last}.`
-      )
-    }
+    if (isKept) return
+    const expected = `${range(last + 1, size)}, as the checkpoint says`
+    found.problem(file, last + 1, "tail_missing", expected, "none")
   }
 }
 
@@ -1654,17 +1721,22 @@ class PackCheck {
       await log.readNotes()
       await traces.readTree()
       await traces.readNotes()
+      /** What verification.json says. */
+      this.said = jsonOf((await this.text(VERIFICATION)) ?? "")
+      if (isObject(this.said)) await log.readRemoved(this.said.pruned)
       await this.readKept()
       await this.readOrigin()
       log.judgeNotes()
       traces.judgeNotes()
       await this.readErasures()
       await this.joinEvents()
-      await this.report()
+      log.checkSpan()
+      this.report()
       log.checkNotes()
       await this.readProofs()
       this.checkErasuresOutside()
       await this.joinFacts()
+      traces.checkSpan()
       await this.checkExecutions()
       await this.checkSpans()
       this.checkTraceCounts()
@@ -1713,6 +1785,9 @@ class PackCheck {
       && areStrings(manifest, "tenant_id", "service", "generated_at")
       && manifest.scheme === SCHEME
       && areStrings(bounds, "from", "to")
+      && [bounds.from_sequence, bounds.to_sequence, manifest.to_trace_sequence].every(
+        (value) => (value ?? null) === null || isSize(value)
+      )
     if (!isWhole) {
       found.problem(MANIFEST, null, "content_mismatch", `a manifest of ${FORMAT}`, "something else")
       return false
@@ -1733,7 +1808,6 @@ class PackCheck {
       scheme: SCHEME,
       first: manifest.first_sequence_number
     })
-    this.log.isOpenEnded = isOpenEnded(bounds)
     this.log.onLink = (link) => this.placeErasure(link)
     this.traces = new PackChain(this, {
       edges: TRACE_TREE,
@@ -1743,12 +1817,29 @@ class PackCheck {
       noun: "fact",
       origin: `${this.origin}/traces`,
       scheme: TRACE_SCHEME,
-      first: this.isWhole ? 1 : manifest.first_trace_sequence_number
+      first: manifest.first_trace_sequence_number
     })
-    this.traces.isOpenEnded = this.isWhole
+    this.readClaims()
     await this.readKeys()
     await this.signature(utf8.encode(text).length)
     return true
+  }
+
+  /** The sequences that the bounds of the manifest name, of both chains. */
+  readClaims() {
+    const { described, filtered, isWhole, log, traces } = this
+    const { from_sequence: first, to, to_sequence: last } = described.bounds
+    log.least = Math.max(1, first ?? 0)
+    log.most = last ?? SEQUENCE_MAX
+    if (isWhole) log.begins = log.least
+    if (to === HISTORY_TO) log.ends = log.most
+    // A pack of a selection of events may leave the facts out.
+    const isPart = filtered || (first ?? last ?? null) !== null
+    if (isWhole && ((described.trace_head ?? null) !== null || !isPart)) {
+      traces.begins = 1
+      traces.ends = described.to_trace_sequence ?? SEQUENCE_MAX
+      traces.most = traces.ends
+    }
   }
 
   /**
@@ -2128,9 +2219,8 @@ class PackCheck {
   }
 
   /** verification.json and the counts of the manifest against what was read. */
-  async report() {
-    const { described, found } = this
-    const report = jsonOf((await this.text(VERIFICATION)) ?? "")
+  report() {
+    const { described, found, said: report } = this
     if (!isObject(report) || !isObject(report.bounds) || !Array.isArray(report.breaks)) {
       if (this.has(VERIFICATION)) {
         found.problem(
@@ -2190,20 +2280,21 @@ class PackCheck {
     )
   }
 
-  /** A pack without an upper bound ends at the head that it names. */
+  /** A pack without an upper bound ends at the head that it names, and no pack after it. */
   head(report) {
-    const { found } = this
-    const { last } = this.log
-    const { bounds, head } = report
-    if (!isOpenEnded(bounds) || last === undefined) return
-    const own = last.sequence_number
+    const { found, log } = this
+    const { head } = report
     const said = isObject(head) ? head.sequence_number : undefined
-    if (!isSequence(said) || said < own) {
+    const own = log.last?.sequence_number
+    const missing = isSequence(said) ? log.missingTo(said) : undefined
+    if (missing !== undefined) {
+      found.problem(LINKS, missing[0], "tail_missing", range(...missing), "none")
+    } else if (log.ends === undefined || own === undefined) {
+      return
+    } else if (!isSequence(said) || said < own) {
       found.problem(VERIFICATION, own, "report_mismatch", `head ${own}`, `head ${shown(said)}`)
-    } else if (said > own) {
-      found.problem(LINKS, own + 1, "tail_missing", range(own + 1, said), "none")
-    } else if (head.hash !== last.hash) {
-      found.problem(LINKS, own, "hash_mismatch", `head ${shown(head.hash)}`, last.hash)
+    } else if (said === own && head.hash !== log.last.hash) {
+      found.problem(LINKS, own, "hash_mismatch", `head ${shown(head.hash)}`, log.last.hash)
     }
   }
 
@@ -2560,7 +2651,13 @@ class PackCheck {
           + "checkpoint that you kept earlier shows it."
       )
     }
-    if (!this.complete && this.events < this.log.links) {
+    if (this.log.removed > 0) {
+      found.open.push(
+        `That the events up to sequence ${this.log.removed} were removed by retention, as `
+          + `${VERIFICATION} says: the pack holds nothing of them.`
+      )
+    }
+    if (!this.complete && (this.events < this.log.links || !this.isWhole)) {
       found.open.push(
         `That ${EVENTS} leaves no event of the bounds out: it holds ${this.events} of `
           + `${this.log.links} linked events`
@@ -2568,7 +2665,7 @@ class PackCheck {
           + "manifest's signature is the service's word for it."
       )
     }
-    if (this.facts < this.traces.links) {
+    if (!this.isWhole || this.facts < this.traces.links) {
       found.open.push(
         `That ${FACTS} leaves no execution of the period out: it holds ${this.facts} of `
           + `${this.traces.links} linked facts; the manifest's signature is the service's word for `
@@ -2606,12 +2703,16 @@ class PackCheck {
       const since =
         `its manifest is signed by ${name}+${id}, which was replaced at ${retiredAt}; a holder `
         + "of the replaced key can have signed it since."
+      const [event, fact] = [this.log, this.traces].map(({ last }) => last?.sequence_number ?? 0)
       found.open.push(
         this.isRecomputed()
-          ? "When and by whom the pack was put together, and that the log went no further then: "
-              + `${since} Its events and facts are those that the service signed.`
-          : `Who made the pack: ${since} Only what a pack holds in full, without ${PDF}, can be `
-              + "shown by the trees alone, with a checkpoint that you kept or one of the next key."
+          ? "When and by whom the pack was put together, and that the log went no further then than "
+              + `event ${event} and fact ${fact}: ${since} Its events and facts are those that the `
+              + "service signed."
+          : `Who made the pack, and that it leaves nothing of its bounds out: ${since} Only a pack of `
+              + "no period, with every event and fact from its first sequence on and without "
+              + `${PDF}, can be shown by the trees alone, with a checkpoint that you kept or one of `
+              + "the next key."
       )
     }
     if (this.pinned.length === 0) {
@@ -2627,12 +2728,17 @@ class PackCheck {
     return standings.find((standing) => !isReplaced(standing)) ?? standings[0]
   }
 
-  /** True if the trees alone show all that the pack holds, without the word of its manifest. */
+  /**
+   * True if the trees alone show all that the pack holds, and that it leaves nothing of its bounds
+   * out, without the word of its manifest.
+   */
   isRecomputed() {
     const { log, traces } = this
     const isShown = ({ last, shown }) => last === undefined || shown >= last.sequence_number
     return (
       log.links + traces.links > 0
+      && this.isWhole
+      && log.removed === 0
       && isShown(log)
       && isShown(traces)
       && log.shown >= this.proving
@@ -3019,6 +3125,10 @@ const keyText = (key) => {
   return `${name}+${key.key_id}: ${parts.join("; ")}`
 }
 
+/** The sequences that bounds name, if they name any. */
+const sequencesText = ({ from_sequence: first, to_sequence: last }) =>
+  (first ?? last ?? null) === null ? "" : `, sequences ${first ?? 1} to ${last ?? "the newest"}`
+
 const unreadable = (message) => ({
   verdict: "unreadable",
   message,
@@ -3181,7 +3291,8 @@ const reportLines = (path, report) => {
   if (bounds !== null) {
     const { events, generated_at: made, links, tenant_id: tenant } = report
     lines.push(
-      `  tenant ${printable(tenant)}, ${printable(bounds.from)} to ${printable(bounds.to)}`,
+      `  tenant ${printable(tenant)}, ${printable(bounds.from)} to ${printable(bounds.to)}`
+        + sequencesText(bounds),
       `  ${counted(events, "event")}, ${counted(links, "link")}, made ${printable(made)}`
     )
   }

@@ -49,7 +49,7 @@ SMALL_FILE_BYTES_MAX = 16777216
 CHUNK_BYTES = 262144
 # Files of a ZIP or folder: a pack has fewer than a hundred.
 FILES_MAX = 1000
-# Levels of nested objects and arrays in one JSON text: the service stores at most 34.
+# Levels of nested objects and arrays in one JSON text: the service stores at most 66.
 DEPTH_MAX = 128
 # Bytes of a signed note or of a text with keys, signatures of one note, keys in one text.
 NOTE_BYTES_MAX = 65536
@@ -112,6 +112,10 @@ def bytes_of_base64(text):
 
 def is_sequence(value):
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= SEQUENCE_MAX
+
+
+def is_size(value):
+    return value == 0 and not isinstance(value, bool) or is_sequence(value)
 
 
 def is_hash(value):
@@ -485,6 +489,7 @@ FACT_CORES = {
         "agent_id", "provisional", "root_span_id", "source", "started_at", "started_at_given",
     ],
     "execution.ended": ["ended_at", "status"],
+    "execution.resumed": [],
     "execution.erased": ["erased_by", "reason"],
     "span.started": [
         "caused_by_span_ids", "parent_span_id", "span_id", "span_type", "started_at",
@@ -643,6 +648,8 @@ class Execution:
             self.started = fact
         elif fact["type"] == "execution.ended":
             self.ended = fact
+        elif fact["type"] == "execution.resumed":
+            self.ended = None
         elif fact["type"] == "execution.erased":
             self.erased_at = fact["created_at"]
         elif fact["type"] == "span.started":
@@ -711,6 +718,9 @@ class Execution:
         if span_id not in self.spans:
             return self.shown_root(span_id)
         core, long, digest = self.spans[span_id]
+        root_id = self.started and self.started["root_span_id"]
+        if "parent_span_id" not in core and root_id not in (None, span_id):
+            core = dict(core, parent_span_id=root_id)
         if "status" not in core:
             core = dict(core, status="RUNNING")
             if self.ended is not None:
@@ -1547,7 +1557,14 @@ class PackChain:
         self.origin = origin
         self.scheme = scheme
         self.expected_first = first
-        self.is_open_ended = False
+        # The sequences that the pack claims to hold, as far as its links and a tree can show it:
+        # None where times decide it, `ends` SEQUENCE_MAX if nothing bounds its end.
+        self.begins = None
+        self.ends = None
+        # Sequences outside of which it may hold none.
+        self.least, self.most = 1, SEQUENCE_MAX
+        # The events up to here were removed for good before the pack was made.
+        self.removed = 0
         self.notes = []
         # Notes with which keys have handed the tree over.
         self.hand_overs = []
@@ -1569,9 +1586,6 @@ class PackChain:
         if not isinstance(tree, dict):
             return self.bad_tree("JSON")
         left, right = tree.get("left"), tree.get("right")
-
-        def is_size(value):
-            return value == 0 and not isinstance(value, bool) or is_sequence(value)
 
         def are_hashes(value):
             return isinstance(value, list) and all(is_hash(item) for item in value)
@@ -1631,12 +1645,38 @@ class PackChain:
             return bad("a checkpoint of %s%s" % (self.origin, of_size), actual)
         if wanted is None and next_key_of(note) is None:
             return bad("a checkpoint that names the next key", "one that names none")
-        state, signers = signature_state(note, check.keys)
+        self.admit(note, name, bad, is_hand_over=wanted is None)
+
+    def admit(self, note, file, bad, is_hand_over=False):
+        """Adds a note of the pack if its signature verifies, and says whether it did."""
+        state, signers = signature_state(note, self.check.keys)
         if state == "bad_signature":
-            return bad("a signature that verifies", "one that does not")
-        if state == "unknown_key" and not check.pinned:
-            return bad("a signature by a key of " + KEYS, "another key's")
-        self.add(note, name, state, signers, is_hand_over=wanted is None)
+            bad("a signature that verifies", "one that does not")
+        elif state == "unknown_key" and not self.check.pinned:
+            bad("a signature by a key of " + KEYS, "another key's")
+        else:
+            self.add(note, file, state, signers, is_hand_over)
+            return True
+        return False
+
+    def read_removed(self, pruned):
+        """The point up to which the beginning of the claimed sequences was removed, if it was."""
+        size = pruned.get("up_to_sequence") if isinstance(pruned, dict) else None
+        if self.begins is None or not is_sequence(size) or size < self.begins:
+            return
+        said = pruned.get("checkpoint")
+        is_text = isinstance(said, str) and not NOT_IN_NOTES.search(said)
+        note = note_of(said) if is_text else None
+
+        def bad(expected, actual):
+            self.check.problem(VERIFICATION, size, "checkpoint_mismatch", expected, actual)
+
+        said = note and (note["origin"], note["size"], note["root"])
+        if said != (self.origin, size, pruned.get("root_hash")):
+            bad("a checkpoint of %s for %d %ss" % (self.origin, size, self.noun), "something else")
+        elif self.admit(note, VERIFICATION, bad):
+            self.removed = size
+            self.begins = size + 1
 
     def add(self, note, file, state, signers, is_hand_over=False, is_kept=False):
         whole = dict(
@@ -1729,6 +1769,33 @@ class PackChain:
             expected = sequence + 1
             yield link
 
+    def check_span(self):
+        """The links against the sequences that the bounds name, where they were not cut off."""
+        if self.first is None:
+            return
+        check, file, begins = self.check, self.links_file, self.begins
+        said = self.expected_first
+        start = said if is_sequence(said) else self.first["sequence_number"]
+        if begins is not None and start > begins:
+            check.problem(file, begins, "sequence_gap", span(begins, start - 1), "none")
+        for link, is_within in (
+            (self.first, self.first["sequence_number"] >= self.least),
+            (self.last, self.last["sequence_number"] <= self.most),
+        ):
+            if not is_within:
+                sequence = link["sequence_number"]
+                check.problem(
+                    file, sequence, "content_mismatch", "a sequence within the bounds",
+                    "sequence %d" % sequence,
+                )  # fmt: skip
+
+    def missing_to(self, size):
+        """First and last of what the pack claims to hold of a tree and ends before, or None."""
+        start = self.last["sequence_number"] + 1 if self.last else self.begins
+        if start is None or self.ends is None or min(self.ends, size) < start:
+            return None
+        return start, min(self.ends, size)
+
     def grow(self, link, wanted_sizes):
         self.last = link
         if self.first is None:
@@ -1754,8 +1821,18 @@ class PackChain:
         for note in self.notes:
             size = note["size"]
             own = self.root_at(size, last)
+            missing = self.missing_to(size) if self.tree_holds else None
+            if missing is not None:
+                expected = span(*missing) + ", as the checkpoint says"
+                check.problem(note["file"], missing[0], "tail_missing", expected, "none")
+            elif note["is_kept"] and self.tree_holds and 0 < last < size:
+                check.open.append(
+                    "The checkpoint %s: it covers %s, the pack ends at %d."
+                    % (note["file"], counted(size, noun), last)
+                )
             if own is None:
-                self.unreached(note, last)
+                if missing is None:
+                    self.unreached(note, last)
             elif own != note["root"]:
                 check.problem(
                     note["file"],
@@ -1822,14 +1899,9 @@ class PackChain:
                 "The checkpoint %s: it covers %s, none of them in this pack."
                 % (file, counted(size, self.noun))
             )
-        elif self.is_open_ended or not note["is_kept"]:
+        elif not note["is_kept"]:
             expected = span(last + 1, size) + ", as the checkpoint says"
             check.problem(file, last + 1, "tail_missing", expected, "none")
-        else:
-            check.open.append(
-                "The checkpoint %s: it covers %s, the pack ends at %d."
-                % (file, counted(size, self.noun), last)
-            )
 
 
 def is_link_text(link, line):
@@ -1837,11 +1909,6 @@ def is_link_text(link, line):
         return "{" + members_text(link, LINK_MEMBERS, plain_text) + "}" == line
     except NotJson:
         return False
-
-
-def is_open_ended(bounds):
-    """True if nothing bounds the end of the span."""
-    return bounds.get("to") == HISTORY_TO and bounds.get("to_sequence") is None
 
 
 def notices_of(report, records):
@@ -1890,6 +1957,8 @@ class PackCheck:
         self.log = None
         self.traces = None
         self.described = None
+        # What verification.json says.
+        self.said = None
         self.tenant = None
         self.strangers = []
 
@@ -1950,16 +2019,21 @@ class PackCheck:
             for chain in (self.log, self.traces):
                 chain.read_tree()
                 chain.read_notes()
+            self.said = json_of(self.text(VERIFICATION))
+            if isinstance(self.said, dict):
+                self.log.read_removed(self.said.get("pruned"))
             self.read_kept()
             self.read_origin()
             self.log.judge_notes()
             self.traces.judge_notes()
             self.read_erasures()
             self.join_events()
+            self.log.check_span()
             self.report()
             self.log.check_notes()
             self.read_proofs()
             self.join_facts()
+            self.traces.check_span()
             self.check_executions()
             self.check_spans()
             self.check_trace_counts()
@@ -1996,7 +2070,14 @@ class PackCheck:
             and are_strings(manifest, "tenant_id", "service", "generated_at")
             and manifest.get("scheme") == SCHEME
             and are_strings(bounds, "from", "to")
-        )
+            and all(
+                value is None or is_size(value)
+                for value in (
+                    bounds.get("from_sequence"), bounds.get("to_sequence"),
+                    manifest.get("to_trace_sequence"),
+                )
+            )
+        )  # fmt: skip
         if not is_whole:
             self.problem(
                 MANIFEST, None, "content_mismatch", "a manifest of " + FORMAT, "something else"
@@ -2017,16 +2098,33 @@ class PackCheck:
         self.log = PackChain(
             self, TREE, LINKS, NOTE_NAME, HAND_OVER_NAME, "event", self.origin, SCHEME, first
         )  # fmt: skip
-        self.log.is_open_ended = is_open_ended(bounds)
         self.log.on_link = self.place_erasure
         self.traces = PackChain(
             self, TRACE_TREE, TRACE_LINKS, TRACE_NOTE_NAME, TRACE_HAND_OVER_NAME, "fact",
-            self.origin + "/traces", TRACE_SCHEME, 1 if self.is_whole else first_fact,
+            self.origin + "/traces", TRACE_SCHEME, first_fact,
         )  # fmt: skip
-        self.traces.is_open_ended = self.is_whole
+        self.read_claims()
         self.read_keys()
         self.manifest_signature()
         return True
+
+    def read_claims(self):
+        """The sequences that the bounds of the manifest name, of both chains."""
+        described, log, traces = self.described, self.log, self.traces
+        bounds = described["bounds"]
+        first, last = (bounds.get(name) for name in ("from_sequence", "to_sequence"))
+        log.least = max(1, first or 0)
+        log.most = SEQUENCE_MAX if last is None else last
+        if self.is_whole:
+            log.begins = log.least
+        if bounds["to"] == HISTORY_TO:
+            log.ends = log.most
+        # A pack of a selection of events may leave the facts out.
+        is_part = self.filtered or first is not None or last is not None
+        if self.is_whole and (described.get("trace_head") is not None or not is_part):
+            last_fact = described.get("to_trace_sequence")
+            traces.begins = 1
+            traces.ends = traces.most = SEQUENCE_MAX if last_fact is None else last_fact
 
     def read_keys(self):
         """
@@ -2391,7 +2489,7 @@ class PackCheck:
     def report(self):
         """verification.json and the counts of the manifest against what was read."""
         described = self.described
-        report = json_of(self.text(VERIFICATION))
+        report = self.said
         is_report = (
             isinstance(report, dict)
             and isinstance(report.get("bounds"), dict)
@@ -2443,21 +2541,22 @@ class PackCheck:
         )  # fmt: skip
 
     def head(self, report):
-        """A pack without an upper bound ends at the head that it names."""
-        bounds, head, last = report["bounds"], report.get("head"), self.log.last
-        if not is_open_ended(bounds) or last is None:
-            return
-        own = last["sequence_number"]
+        """A pack without an upper bound ends at the head that it names, and no pack after it."""
+        log, head = self.log, report.get("head")
         said = head.get("sequence_number") if isinstance(head, dict) else None
-        if not is_sequence(said) or said < own:
+        own = log.last["sequence_number"] if log.last else 0
+        missing = log.missing_to(said) if is_sequence(said) else None
+        if missing is not None:
+            self.problem(LINKS, missing[0], "tail_missing", span(*missing), "none")
+        elif log.ends is None or log.last is None:
+            return
+        elif not is_sequence(said) or said < own:
             self.problem(
                 VERIFICATION, own, "report_mismatch", "head %d" % own, "head " + shown(said)
             )
-        elif said > own:
-            self.problem(LINKS, own + 1, "tail_missing", span(own + 1, said), "none")
-        elif head.get("hash") != last["hash"]:
+        elif said == own and head.get("hash") != log.last["hash"]:
             expected = "head " + shown(head.get("hash"))
-            self.problem(LINKS, own, "hash_mismatch", expected, last["hash"])
+            self.problem(LINKS, own, "hash_mismatch", expected, log.last["hash"])
 
     def accusations(self, report):
         """What the service itself had found when it made the pack."""
@@ -2687,7 +2786,12 @@ class PackCheck:
                 "That nothing was rewritten and signed again by a holder of the signing key. A "
                 "checkpoint that you kept earlier shows it."
             )
-        if not self.complete and self.events < self.log.links:
+        if self.log.removed > 0:
+            self.open.append(
+                "That the events up to sequence %d were removed by retention, as %s says: the pack "
+                "holds nothing of them." % (self.log.removed, VERIFICATION)
+            )
+        if not self.complete and (self.events < self.log.links or not self.is_whole):
             self.open.append(
                 "That %s leaves no event of the bounds out: it holds %d of %d linked events%s; the "
                 "manifest's signature is the service's word for it."
@@ -2698,7 +2802,7 @@ class PackCheck:
                     ", those that the filter in the manifest selected" if self.filtered else "",
                 )
             )
-        if self.facts < self.traces.links:
+        if not self.is_whole or self.facts < self.traces.links:
             self.open.append(
                 "That %s leaves no execution of the period out: it holds %d of %d linked facts; "
                 "the manifest's signature is the service's word for it."
@@ -2731,15 +2835,19 @@ class PackCheck:
                 % (signer["key"]["name"], signer["key"]["id"], signer["retired_at"])
             )
             if self.is_recomputed():
+                ends = (chain.last for chain in (self.log, self.traces))
+                ends = [0 if last is None else last["sequence_number"] for last in ends]
                 self.open.append(
                     "When and by whom the pack was put together, and that the log went no further "
-                    "then: %s Its events and facts are those that the service signed." % since
+                    "then than event %d and fact %d: %s Its events and facts are those that the "
+                    "service signed." % (*ends, since)
                 )
             else:
                 self.open.append(
-                    "Who made the pack: %s Only what a pack holds in full, without %s, can be "
-                    "shown by the trees alone, with a checkpoint that you kept or one of the next "
-                    "key." % (since, PDF)
+                    "Who made the pack, and that it leaves nothing of its bounds out: %s Only a "
+                    "pack of no period, with every event and fact from its first sequence on and "
+                    "without %s, can be shown by the trees alone, with a checkpoint that you kept "
+                    "or one of the next key." % (since, PDF)
                 )
         if not self.pinned:
             for key in self.own_keys[1:]:
@@ -2755,9 +2863,14 @@ class PackCheck:
         return next((one for one in standings if not is_replaced(one)), (standings or [None])[0])
 
     def is_recomputed(self):
-        """True if the trees alone show all that the pack holds, without its manifest's word."""
+        """
+        True if the trees alone show all that the pack holds, and that it leaves nothing of its
+        bounds out, without its manifest's word.
+        """
         return (
             self.log.links + self.traces.links > 0
+            and self.is_whole
+            and self.log.removed == 0
             and all(
                 chain.last is None or chain.shown >= chain.last["sequence_number"]
                 for chain in (self.log, self.traces)
@@ -2902,6 +3015,16 @@ def key_text(key):
     return "%s+%s: %s" % (key["name"], key["key_id"], "; ".join(parts))
 
 
+def sequences_text(bounds):
+    """The sequences that bounds name, if they name any."""
+    first, last = bounds.get("from_sequence"), bounds.get("to_sequence")
+    if first is None and last is None:
+        return ""
+    return ", sequences %s to %s" % (
+        1 if first is None else first, "the newest" if last is None else last
+    )  # fmt: skip
+
+
 def report_lines(path, report):
     verdict = report["verdict"]
     if verdict == "unreadable":
@@ -2910,8 +3033,11 @@ def report_lines(path, report):
     bounds = report["bounds"]
     if bounds is not None:
         lines.append(
-            "  tenant %s, %s to %s"
-            % tuple(map(printable, (report["tenant_id"], bounds["from"], bounds["to"])))
+            "  tenant %s, %s to %s%s"
+            % (
+                *map(printable, (report["tenant_id"], bounds["from"], bounds["to"])),
+                sequences_text(bounds),
+            )
         )
         lines.append(
             "  %s, %s, made %s"

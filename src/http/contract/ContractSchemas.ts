@@ -71,12 +71,17 @@ export const EventInput = AuditEventInput.annotate({
   ]
 })
 
-export const BatchInput = Schema.Struct({
-  events: Schema.Array(AuditEventBatchItem).check(
-    Schema.isMinLength(1),
-    Schema.isMaxLength(Command.BATCH_ITEMS_MAX)
-  )
-}).annotate({
+const batchEvents = Schema.Array(AuditEventBatchItem).check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(Command.BATCH_ITEMS_MAX)
+)
+
+export const BatchArray = batchEvents.annotate({
+  identifier: "BatchArray",
+  description: "The events of a batch without the object around them, as log shippers send them."
+})
+
+export const BatchInput = Schema.Struct({ events: batchEvents }).annotate({
   identifier: "BatchInput",
   examples: [
     {

@@ -7,8 +7,10 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { linkOf } from "../../domain/chain/ChainLink.ts"
 import { defined } from "../../domain/Defined.ts"
+import { tableFields } from "../../domain/events/EventFields.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { inSlices } from "../../domain/InSlices.ts"
+import { inReadTurn, inReadTurns } from "../../domain/TenantTurns.ts"
 import {
   type EventPage,
   type EventPageQuery,
@@ -28,10 +30,8 @@ import { readableView } from "../messages/StoreView.ts"
 import { tenantSlots } from "../messages/TenantSlots.ts"
 import { transfer } from "../messages/Transfer.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
-import { CSV_COLUMNS } from "./Csv.ts"
-import { CSV_CONTENT_TYPE, eventText, ocsfText } from "./EventText.ts"
+import { CSV_CONTENT_TYPE, eventLines, eventTable, ocsfText } from "./EventText.ts"
 import { type ListFormat, type ListRequest, listTable, listTypes } from "./QueryContract.ts"
-import { inReadTurn, inReadTurns } from "./ReadTurns.ts"
 import { selectedJson } from "./SelectedFields.ts"
 
 /** The filter with the exclusive bounds of paging by sequence, for what has no pages. */
@@ -142,15 +142,16 @@ export const makeListEvents = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* ({ query: asked, request }: ListingRequest) {
     const { tenantId } = yield* CurrentPrincipal
-    const { afterSequence, beforeSequence, fields, filter, format } = asked
+    const { afterSequence, beforeSequence, bom, fields, filter, format } = asked
     const { order, page, pageSize, sort } = asked
     const type =
       format === undefined ? yield* negotiated(request, listTypes, "events come") : typeOf[format]
+    if (bom && type !== CSV_TYPE) return yield* invalid("bom", "is for CSV only: add format=csv")
     const { deduplicate } = yield* readableView(projection, tenantId)
     const list = { tenantId, order, ...defined({ sort }) }
     if (type === PARQUET_TYPE) {
       yield* takeSlot(tenantId)
-      const table = { ...list, filter: boundedFilter(asked), fields: fields ?? CSV_COLUMNS }
+      const table = { ...list, filter: boundedFilter(asked), fields: fields ?? tableFields }
       const bytes = yield* sql
         .events({ ...table, format: "parquet" }, deduplicate)
         .pipe(Effect.catchTag("SqlRefused", ({ message }) => invalid("format", message)))
@@ -162,7 +163,9 @@ export const makeListEvents = Effect.gen(function* () {
       const bytes =
         format === "ocsf"
           ? ocsfText({ serviceName, version: API_VERSION }, found)
-          : eventText(type, fields, found)
+          : type === CSV_TYPE
+            ? eventTable({ bom, fields }, found)
+            : eventLines(fields, found)
       return streamResponse(request, tenantId, type, bytes)
     }
     const query: EventPageQuery = {

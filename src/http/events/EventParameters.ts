@@ -4,15 +4,10 @@
  */
 import { Result } from "effect"
 import { defined } from "../../domain/Defined.ts"
-import { eventFields } from "../../domain/events/EventFields.ts"
+import { type WhereField, whereFields, whereNames } from "../../domain/events/EventFields.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { combined } from "../../domain/events/where/Asked.ts"
-import {
-  type Expression,
-  WHERE_LENGTH_MAX,
-  type WhereField,
-  whereFields
-} from "../../domain/events/where/Expression.ts"
+import { type Expression, WHERE_LENGTH_MAX } from "../../domain/events/where/Expression.ts"
 import { WhereError } from "../../domain/events/where/Parse.ts"
 import { printWhere } from "../../domain/events/where/Print.ts"
 import { momentFromNow } from "../../domain/events/where/TimeText.ts"
@@ -75,27 +70,19 @@ const momentsOfValues = (values: string, now: string): string =>
 
 /** Fields that conditions are on, by the name of their parameter. */
 export const conditionParameters = Object.fromEntries(
-  eventFields
-    .filter(({ name }) => Object.hasOwn(whereFields, name))
-    .map(({ name, path }): readonly [string, TimedParameter] => {
-      const field = name as WhereField
-      const { kind, ...known } = whereFields[field]
-      const items = "values" in known ? { type: "string", enum: known.values } : itemsOf[kind]
-      return [
-        field,
-        {
-          description: `\`${path.join(".")}\`: ${forms[kind]}`,
-          schema: {
-            type: "array",
-            items,
-            minItems: 1,
-            maxItems: VALUES_MAX
-          },
-          ...(examples[field] === undefined ? {} : { example: [examples[field]] }),
-          ...(kind === "time" ? { withMoments: momentsOfValues } : {})
-        }
-      ]
-    })
+  whereNames.map((field): readonly [string, TimedParameter] => {
+    const { kind, path, values } = whereFields[field]
+    const items = values === undefined ? itemsOf[kind] : { type: "string", enum: values }
+    return [
+      field,
+      {
+        description: `\`${path.join(".")}\`: ${forms[kind]}`,
+        schema: { type: "array", items, minItems: 1, maxItems: VALUES_MAX },
+        ...(examples[field] === undefined ? {} : { example: [examples[field]] }),
+        ...(kind === "time" ? { withMoments: momentsOfValues } : {})
+      }
+    ]
+  })
 )
 
 const whereText = textParameter({

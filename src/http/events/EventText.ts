@@ -1,19 +1,24 @@
 /**
- * Stored events as the bytes of a table: lines of JSON as they are stored, each chunk of events one
+ * Stored events as the bytes of a table: lines of the JSON that is stored, each chunk of events one
  * chunk of bytes, or of OCSF, or CSV. Knows no request.
  */
 import { Effect, Stream } from "effect"
+import { BYTE_ORDER_MARK } from "../../domain/CsvText.ts"
+import { tableFields } from "../../domain/events/EventFields.ts"
 import { inSlices } from "../../domain/InSlices.ts"
+import { lineText } from "../../domain/json/LineText.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import { type OcsfSource, ocsfLine } from "../../exports/ocsf/OcsfEvent.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
-import { CSV_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
-import { CSV_HEADER, csvLine } from "./Csv.ts"
+import { CSV_TYPE } from "../messages/MediaTypes.ts"
 import type { ListRequest } from "./QueryContract.ts"
 import { selectedJson, selectedTable } from "./SelectedFields.ts"
 
 /** The type of the CSV, with what it is written in and that it has a header (RFC 4180). */
 export const CSV_CONTENT_TYPE = `${CSV_TYPE}; charset=utf-8; header=present`
+
+type Chunks = Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+type Bytes = Stream.Stream<Uint8Array, StoreUnavailable>
 
 /** Characters of a piece of text; one line always, and then as many as it takes to have them. */
 const PIECE_CHARACTERS = 262_144
@@ -34,10 +39,7 @@ function* pieceOf(
 }
 
 /** What may be much longer than what is stored, or takes long: one piece after the other. */
-const inPieces = (
-  chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable>,
-  line: (body: string) => string
-) =>
+const inPieces = (chunks: Chunks, line: (body: string) => string) =>
   Stream.flatMap(chunks, (bodies) =>
     Stream.unfold(0, (from) =>
       from === bodies.length ? Effect.undefined : inSlices(() => pieceOf(bodies, from, line))
@@ -47,10 +49,10 @@ const inPieces = (
 const asLine =
   (shown: (body: string) => string) =>
   (body: string): string =>
-    `${shown(body)}\n`
+    lineText(`${shown(body)}\n`)
 
 const lines = (bodies: ReadonlyArray<string>): string =>
-  bodies.length === 0 ? "" : `${bodies.join("\n")}\n`
+  bodies.length === 0 ? "" : lineText(`${bodies.join("\n")}\n`)
 
 const encoded = (text: Stream.Stream<string, StoreUnavailable>) =>
   text.pipe(
@@ -58,28 +60,24 @@ const encoded = (text: Stream.Stream<string, StoreUnavailable>) =>
     Stream.encodeText
   )
 
-const wholeTable = { header: CSV_HEADER, line: csvLine }
+/** The bytes of lines of JSON; with `fields` those fields of each event alone. */
+export const eventLines = (fields: ListRequest["fields"], chunks: Chunks): Bytes =>
+  encoded(
+    fields === undefined
+      ? Stream.map(chunks, lines)
+      : inPieces(chunks, asLine(selectedJson(fields)))
+  )
 
-/** The bytes; with `fields` those fields of each event alone. */
-export const eventText = (
-  type: typeof NDJSON_TYPE | typeof CSV_TYPE,
-  fields: ListRequest["fields"],
-  chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
-): Stream.Stream<Uint8Array, StoreUnavailable> => {
-  if (type === NDJSON_TYPE) {
-    return encoded(
-      fields === undefined
-        ? Stream.map(chunks, lines)
-        : inPieces(chunks, asLine(selectedJson(fields)))
-    )
-  }
-  const { header, line } = fields === undefined ? wholeTable : selectedTable(fields)
-  return encoded(Stream.concat(Stream.succeed(header), inPieces(chunks, line)))
+/** The bytes of CSV. */
+export const eventTable = (
+  { bom = false, fields = tableFields }: Partial<Pick<ListRequest, "bom" | "fields">>,
+  chunks: Chunks
+): Bytes => {
+  const { header, line } = selectedTable(fields)
+  const start = bom ? `${BYTE_ORDER_MARK}${header}` : header
+  return encoded(Stream.concat(Stream.succeed(start), inPieces(chunks, line)))
 }
 
 /** The bytes of lines of OCSF. */
-export const ocsfText = (
-  source: OcsfSource,
-  chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
-): Stream.Stream<Uint8Array, StoreUnavailable> =>
+export const ocsfText = (source: OcsfSource, chunks: Chunks): Bytes =>
   encoded(inPieces(chunks, asLine(ocsfLine(source))))

@@ -5,7 +5,7 @@
  */
 import { Result } from "effect"
 import { readValues, type ValueText } from "../../domain/events/ConditionText.ts"
-import { filterFields } from "../../domain/events/EventFields.ts"
+import { filterFields, type WhereField } from "../../domain/events/EventFields.ts"
 import type { EventFilter, MetadataCondition } from "../../domain/events/EventFilter.ts"
 import { METADATA_PREFIX } from "../../domain/events/MetadataPath.ts"
 import { askedOf, combined } from "../../domain/events/where/Asked.ts"
@@ -13,8 +13,7 @@ import {
   type Condition,
   type Expression,
   type Subject,
-  WHERE_CONDITIONS_MAX,
-  type WhereField
+  WHERE_CONDITIONS_MAX
 } from "../../domain/events/where/Expression.ts"
 import { printWhere } from "../../domain/events/where/Print.ts"
 import { invalid } from "../messages/ApiError.ts"
@@ -54,12 +53,38 @@ const subjectOf = ({ label, name }: GivenCondition): Subject =>
     ? { metadata: metadataPath(label, name) }
     : { field: name as WhereField }
 
-const valuesOf = ({ label, name, sign, values }: GivenCondition): ReadonlyArray<ValueText> => {
+const valuesOf = (given: GivenCondition): ReadonlyArray<ValueText> => {
+  const { label, name, sign, values } = given
   const isList = !name.startsWith(METADATA_PREFIX) && (sign === "=" || sign === "!=")
   const read = readValues(values, isList)
   if (Result.isFailure(read)) throw invalid(label, read.failure)
-  return read.success
+  return withWhole(given, read.success)
 }
+
+/** Fields whose values are texts of clients, in which commas are usual: names of LDAP are ids. */
+const MAY_HOLD_COMMAS = new Set<string>([
+  "id",
+  "actor_id",
+  "actor_email",
+  "resource_id",
+  "resource_type",
+  "resource_name"
+] satisfies ReadonlyArray<WhereField>)
+
+/** Values of a text at most that is one value as well. */
+const COMMAS_READ_MAX = 16
+
+/**
+ * The text with its commas as one value beside those between them, so that an id that is sent as
+ * it is in the event is found.
+ */
+const withWhole = (
+  { name, values }: GivenCondition,
+  between: ReadonlyArray<ValueText>
+): ReadonlyArray<ValueText> =>
+  MAY_HOLD_COMMAS.has(name) && between.length > 1 && between.length <= COMMAS_READ_MAX
+    ? [...between, { text: values, isOpen: false }]
+    : between
 
 /** Texts in which a plus sign was probably meant came as a space. */
 const plusHint = (text: string): string => (/\d \d|^ \d/.test(text) ? "; write + as %2B" : "")

@@ -6,6 +6,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { errorsOf } from "../contract/ContractErrors.ts"
 import {
   BatchAccepted,
+  BatchArray,
   BatchInput,
   BatchResult,
   CreatedEvent,
@@ -16,7 +17,7 @@ import {
 } from "../contract/ContractSchemas.ts"
 import { createdHeaders, type HeaderParameter, operation } from "../contract/Operation.ts"
 import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
-import { idempotencyHeader, SYNC_HEADER, syncQuery } from "../messages/WriteRequest.ts"
+import { idempotencyHeader, ingestQuery, SYNC_HEADER } from "../messages/WriteRequest.ts"
 import { Authorization } from "../server/Authorization.ts"
 
 const ingestHeaders: Readonly<Record<string, HeaderParameter>> = {
@@ -39,7 +40,7 @@ const Lines = Schema.String.annotate({
 }).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
 
 const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
-  query: syncQuery,
+  query: ingestQuery,
   payload: EventInput,
   success: [
     CreatedEvent.pipe(HttpApiSchema.status(200)),
@@ -61,8 +62,8 @@ const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
 )
 
 const createEvents = HttpApiEndpoint.post("createEvents", "/v1/events/batch", {
-  query: syncQuery,
-  payload: [BatchInput, Lines],
+  query: ingestQuery,
+  payload: [BatchInput, BatchArray, Lines],
   success: [
     BatchResult.pipe(HttpApiSchema.status(200)),
     BatchAccepted.pipe(HttpApiSchema.status(202))

@@ -8,8 +8,13 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Receipts } from "../../actors/follower/Receipts.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { verifyReceiptId } from "../../domain/Identifiers.ts"
-import { parseStrictBatch, parseStrictLines } from "../../domain/json/StrictBatch.ts"
-import { parseStrict, type StrictResult } from "../../domain/json/StrictJson.ts"
+import { areLines, parseStrictBatch, parseStrictLines } from "../../domain/json/StrictBatch.ts"
+import {
+  type JsonProblem,
+  parseStrict,
+  type StrictOptions,
+  type StrictResult
+} from "../../domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { idAt, idsOf } from "../../domain/records/EventBatch.ts"
 import { type Receipt, toAnswer } from "../../domain/records/Receipt.ts"
@@ -25,6 +30,7 @@ import {
   type PreparedItems,
   type PrepareItemsOptions,
   prepareItems,
+  readingOf,
   receivedAtOf
 } from "../../services/ingest/Ingest.ts"
 import { RecentEvents } from "../../services/ingest/RecentEvents.ts"
@@ -39,7 +45,7 @@ import {
   refusedItem,
   unavailable
 } from "../messages/ApiError.ts"
-import { ApiSettings } from "../messages/ApiSettings.ts"
+import { ApiSettings, type Settings } from "../messages/ApiSettings.ts"
 import { idempotencyMismatch, notApplied } from "../messages/Failure.ts"
 import { inSlices } from "../messages/InSlices.ts"
 import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
@@ -48,7 +54,7 @@ import {
   type Accepted,
   acceptedAt,
   idempotencyKey,
-  type syncQuery,
+  type ingestQuery,
   unreadable,
   wantsSync
 } from "../messages/WriteRequest.ts"
@@ -56,11 +62,23 @@ import { CurrentPrincipal } from "../server/Authorization.ts"
 import { ingestAnswered, itemsPrepared } from "../server/Metrics.ts"
 import { Quota } from "../server/Quota.ts"
 
-function* batchItems({ bytes, mediaType }: ReceivedBody): Sliced<ReadonlyArray<StrictResult>> {
+/** The refusal of a body; one that is lines of JSON under another name is told the name. */
+const unreadableBody = (problem: JsonProblem, { bytes, mediaType }: ReceivedBody): ApiError =>
+  problem.code === "invalid_json" && mediaType === JSON_TYPE && areLines(bytes)
+    ? unreadable({ ...problem, message: `${problem.message}; ${LINES_HINT}` })
+    : unreadable(problem)
+
+const LINES_HINT = `one event a line is ${NDJSON_TYPE}, for POST /v1/events/batch`
+
+function* batchItems(
+  body: ReceivedBody,
+  reading: StrictOptions
+): Sliced<ReadonlyArray<StrictResult>> {
+  const { bytes, mediaType } = body
   const batch = yield* mediaType === NDJSON_TYPE
-    ? parseStrictLines(bytes, BATCH_ITEMS_MAX)
-    : parseStrictBatch(bytes, "events", BATCH_ITEMS_MAX)
-  if ("problem" in batch) throw unreadable(batch.problem)
+    ? parseStrictLines(bytes, BATCH_ITEMS_MAX, reading)
+    : parseStrictBatch(bytes, "events", BATCH_ITEMS_MAX, reading)
+  if ("problem" in batch) throw unreadableBody(batch.problem, body)
   refuseUnknown(batch.beside, ["events"], "a batch")
   return batch.items
 }
@@ -69,10 +87,13 @@ const formOf = ({ mediaType }: ReceivedBody): RequestForm =>
   mediaType === NDJSON_TYPE ? "lines" : "batch"
 
 /** The one item of a single request; an item that can't be stored refuses the request. */
-function* singleItem({ bytes }: ReceivedBody): Sliced<ReadonlyArray<StrictResult>> {
+function* singleItem(
+  body: ReceivedBody,
+  reading: StrictOptions
+): Sliced<ReadonlyArray<StrictResult>> {
   yield
-  const item = parseStrict(bytes)
-  if ("problem" in item) throw unreadable(item.problem)
+  const item = parseStrict(body.bytes, reading)
+  if ("problem" in item) throw unreadableBody(item.problem, body)
   return [item]
 }
 
@@ -101,7 +122,7 @@ function* readItems(
   if (done !== undefined) {
     return { count: done.count, fast: done.count - done.slow, prepare: () => prepared(done.items) }
   }
-  const items = yield* kind.itemsOf(body)
+  const items = yield* kind.itemsOf(body, readingOf(options))
   return { count: items.length, fast: 0, prepare: () => prepareItems(items, options) }
 }
 
@@ -109,7 +130,10 @@ function* readItems(
 interface RequestKind {
   readonly mode: "single" | "batch"
   readonly mediaTypes: ReadonlyArray<string>
-  readonly itemsOf: (body: ReceivedBody) => Sliced<ReadonlyArray<StrictResult>>
+  readonly itemsOf: (
+    body: ReceivedBody,
+    reading: StrictOptions
+  ) => Sliced<ReadonlyArray<StrictResult>>
 }
 
 const single: RequestKind = {
@@ -127,9 +151,18 @@ const batch: RequestKind = {
 /** What of a request both routes look at. */
 interface IngestInput {
   readonly endpoint: { readonly path: string }
-  readonly query: typeof syncQuery.Type
+  readonly query: typeof ingestQuery.Type
   readonly request: HttpServerRequest.HttpServerRequest
 }
+
+/** What the request leaves open is as the service is set. */
+const choicesOf = (
+  { actions, numbers }: IngestInput["query"],
+  { anyAction }: Settings
+): Pick<PrepareItemsOptions, "anyAction" | "numbersAsText"> => ({
+  anyAction: actions === undefined ? anyAction : actions === "any",
+  numbersAsText: numbers === "text"
+})
 
 type Visible = Extract<IngestOutcome, { readonly kind: "visible" }>
 type Settled = Extract<IngestOutcome, { readonly kind: "written" }> | Visible
@@ -247,7 +280,8 @@ export const layerIngestHandlers = HttpApiBuilder.group(
   Api,
   "Ingest",
   Effect.fnUntraced(function* (handlers) {
-    const { fastAccept: isFast, limits, publicUrl, secret: redacted } = yield* ApiSettings
+    const settings = yield* ApiSettings
+    const { fastAccept: isFast, limits, publicUrl, secret: redacted } = settings
     if (isFast && fastAccept() === undefined) {
       yield* Effect.logWarning(
         "the fast path of accept can't run here: events are prepared without it"
@@ -269,7 +303,8 @@ export const layerIngestHandlers = HttpApiBuilder.group(
       }))
       const body = yield* readBody(request, kind.mediaTypes, limits.bodyBytesMax)
       const { mode } = kind
-      const options = { mode, tenantId, secret, limits, idempotency: key }
+      const chosen = choicesOf(input.query, settings)
+      const options = { mode, tenantId, secret, limits, idempotency: key, ...chosen }
       const given = yield* inSlices(() => readItems(body, kind, options, isFast))
       yield* quota.admit(tenantId, given.count)
       const items = yield* inSlices(given.prepare)

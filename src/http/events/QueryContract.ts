@@ -5,18 +5,9 @@
 import { Result, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { defined } from "../../domain/Defined.ts"
-import {
-  type CountedBy,
-  eventDimensions,
-  isEventDimension,
-  type ListedField
-} from "../../domain/events/EventFields.ts"
+import { type ListedField, tableFields, whereNames } from "../../domain/events/EventFields.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
-import {
-  METADATA_PATH_SEGMENTS_MAX,
-  METADATA_PREFIX,
-  metadataPathSegments
-} from "../../domain/events/MetadataPath.ts"
+import { METADATA_PATH_SEGMENTS_MAX, METADATA_PREFIX } from "../../domain/events/MetadataPath.ts"
 import { OCSF_VERSION } from "../../exports/ocsf/OcsfEvent.ts"
 import { type EventListQuery, eventSorts, statsIntervals } from "../../ports/EventStore.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
@@ -34,6 +25,7 @@ import {
   readPage
 } from "../messages/Pages.ts"
 import {
+  booleanParameter,
   choiceParameter,
   type GivenCondition,
   integerParameter,
@@ -42,8 +34,8 @@ import {
   type ValuesOf
 } from "../messages/QueryParameters.ts"
 import { Authorization } from "../server/Authorization.ts"
-import { CSV_COLUMNS } from "./Csv.ts"
 import { conditionParameters, filterParameters, toFilter } from "./EventParameters.ts"
+import { fieldsParameter, isTooDeep } from "./FieldsParameter.ts"
 import { listedFields } from "./SelectedFields.ts"
 
 /** Groups of the statistics, unless asked otherwise and at most. */
@@ -55,6 +47,10 @@ export type ListFormat = (typeof listFormats)[number]
 
 /** What the list can be, the default first. */
 export const listTypes = [JSON_TYPE, NDJSON_TYPE, CSV_TYPE, PARQUET_TYPE] as const
+
+/** What is said of the byte order mark, wherever CSV is asked for. */
+export const bomOfTables =
+  "Of CSV: whether it begins with a byte order mark, by which Excel reads it as UTF-8."
 
 const listParameters = {
   ...filterParameters,
@@ -74,6 +70,7 @@ const listParameters = {
       "Form of the answer; wins over `Accept`, which is asked otherwise. `ocsf`: every match as a line of "
       + `JSON in the form of OCSF ${OCSF_VERSION}, without \`fields\`.`
   }),
+  bom: booleanParameter({ default: false, description: bomOfTables }),
   ...pageParameters("Events", PAGE_SIZE_DEFAULT, FEWER_BY_BYTES),
   page: integerParameter({
     minimum: 1,
@@ -102,6 +99,8 @@ export interface ListRequest extends Page {
   /** Undefined: stored events as they are. */
   readonly fields: ReadonlyArray<ListedField> | undefined
   readonly format: ListFormat | undefined
+  /** Of CSV: it begins with a byte order mark. */
+  readonly bom: boolean
   readonly afterSequence: number | undefined
   readonly beforeSequence: number | undefined
 }
@@ -112,7 +111,8 @@ const listRequest = (
   conditions: ReadonlyArray<GivenCondition>,
   now: string
 ): ListRequest => {
-  const { after_sequence, before_sequence, fields, format, order = "desc", page = 1, sort } = values
+  const { after_sequence, before_sequence, bom = false, fields, format } = values
+  const { order = "desc", page = 1, sort } = values
   const isBySequence = after_sequence !== undefined || before_sequence !== undefined
   if (format === "ocsf" && fields !== undefined) {
     throw invalid("fields", "can't be given with format=ocsf, which has a form of its own")
@@ -134,44 +134,12 @@ const listRequest = (
     sort,
     fields,
     format,
+    bom,
     ...pageOf,
     afterSequence: after_sequence,
     beforeSequence: before_sequence
   }
 }
-
-const isCountedBy = (name: string): name is CountedBy =>
-  isEventDimension(name) || (name.startsWith(METADATA_PREFIX) && name !== METADATA_PREFIX)
-
-const isTooDeep = (path: string) => metadataPathSegments(path).length > METADATA_PATH_SEGMENTS_MAX
-
-/** Names of fields and paths of metadata, with commas in between. */
-const countedBy = (options: {
-  readonly description: string
-  readonly default: string
-  readonly example: string
-  readonly most: number
-}): Parameter<ReadonlyArray<CountedBy>> => ({
-  description:
-    `${options.description}, with commas in between: ${eventDimensions.join(", ")}, or `
-    + `\`${METADATA_PREFIX}\` and a path; at most ${options.most}.`,
-  schema: { type: "string", minLength: 1, default: options.default },
-  example: options.example,
-  parse: (text) => {
-    const names = text.split(",")
-    const unknown = names.find((name) => !isCountedBy(name))
-    if (unknown !== undefined) {
-      const known = [...eventDimensions, `${METADATA_PREFIX}<path>`].join(", ")
-      return Result.fail(`knows no ${JSON.stringify(unknown)}; there are ${known}`)
-    }
-    if (new Set(names).size < names.length) return Result.fail("names a field twice")
-    if (names.length > options.most) return Result.fail(`names more than ${options.most} fields`)
-    const known = names.filter(isCountedBy)
-    return known.some((name) => !isEventDimension(name) && isTooDeep(pathOf(name)))
-      ? Result.fail(`has a path of more than ${METADATA_PATH_SEGMENTS_MAX} segments`)
-      : Result.succeed(known)
-  }
-})
 
 const pathOf = (name: string): string => name.slice(METADATA_PREFIX.length)
 
@@ -197,7 +165,7 @@ const measure: Parameter<string> = {
 
 const statsParameters = {
   ...filterParameters,
-  group_by: countedBy({
+  group_by: fieldsParameter(whereNames, {
     description: "What the events are counted by",
     default: "action",
     example: "action,outcome",
@@ -224,7 +192,7 @@ const FACET_LIMIT_MAX = 100
 const FACETS_DEFAULT = ["action", "actor_type", "resource_type", "outcome"] as const
 const facetParameters = {
   ...filterParameters,
-  fields: countedBy({
+  fields: fieldsParameter(whereNames, {
     description: "What is counted",
     default: FACETS_DEFAULT.join(","),
     example: "action,metadata.region",
@@ -264,8 +232,8 @@ const EventLines = Schema.String.annotate({
 const EventTable = Schema.String.annotate({
   description:
     "Every match, RFC 4180, always with a header, in order; pages are ignored. `after_sequence` "
-    + "or `before_sequence` goes on where a table broke off. A value that "
-    + `a spreadsheet would take for a formula has a leading '. Columns: ${CSV_COLUMNS.join(",")}`
+    + "or `before_sequence` goes on where a table broke off. A text that "
+    + `a spreadsheet would take for a formula has a leading '. Columns: ${tableFields.join(",")}`
 }).pipe(HttpApiSchema.asText({ contentType: CSV_TYPE }))
 
 const EventParquet = Schema.Uint8Array.annotate({
@@ -326,8 +294,7 @@ const getFacets = HttpApiEndpoint.get("getEventFacets", "/v1/events/facets", {
     conditions: conditionParameters,
     read: ({ fields = FACETS_DEFAULT, limit, ...values }, conditions, now) => ({
       filter: toFilter(values, conditions, now),
-      fields: fields.filter(isEventDimension),
-      paths: fields.filter((name) => !isEventDimension(name)).map(pathOf),
+      fields,
       limit: limit ?? FACET_LIMIT_DEFAULT
     })
   }),

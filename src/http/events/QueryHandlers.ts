@@ -6,6 +6,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { defined } from "../../domain/Defined.ts"
 import { isClientId } from "../../domain/Identifiers.ts"
+import { inReadTurn } from "../../domain/TenantTurns.ts"
 import { EventStore, type StatsGroup } from "../../ports/EventStore.ts"
 import { Api } from "../Api.ts"
 import { json, jsonText } from "../messages/Answer.ts"
@@ -13,7 +14,6 @@ import { notFound } from "../messages/ApiError.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { makeListEvents } from "./EventLists.ts"
-import { inReadTurn } from "./ReadTurns.ts"
 
 /** By two fields, a group has both keys beside the first. */
 const shownGroup = ({ count, keys, numbers }: StatsGroup) => ({

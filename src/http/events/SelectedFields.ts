@@ -2,73 +2,60 @@
  * Events as rows of the fields that a list is asked for: flat objects of JSON, or lines of CSV. Reads
  * stored bytes only.
  */
-import { Result } from "effect"
+import { CSV_LINE_END, csvCell, csvText } from "../../domain/CsvText.ts"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
-import { eventFields, type ListedField, memberAt } from "../../domain/events/EventFields.ts"
 import {
-  METADATA_PATH_SEGMENTS_MAX,
-  METADATA_PREFIX,
-  metadataPathSegments,
-  valueFinder
-} from "../../domain/events/MetadataPath.ts"
+  eventFields,
+  fieldNames,
+  isMetadataName,
+  type ListedField,
+  memberAt
+} from "../../domain/events/EventFields.ts"
+import { METADATA_PREFIX, valueFinder } from "../../domain/events/MetadataPath.ts"
 import { metadataOf } from "../../domain/events/StoredEvent.ts"
 import { canonicalize } from "../../domain/json/CanonicalJson.ts"
 import { type JsonValue, parseJson } from "../../domain/json/Json.ts"
 import type { Parameter } from "../messages/QueryParameters.ts"
-import { csvField } from "./Csv.ts"
+import { fieldsParameter } from "./FieldsParameter.ts"
 
 /** Fields of a list at most. */
 const LISTED_FIELDS_MAX = 50
 
-const names: ReadonlyArray<string> = eventFields.map(({ name }) => name)
-
-const isPath = (name: string): name is `metadata.${string}` =>
-  name.startsWith(METADATA_PREFIX) && name !== METADATA_PREFIX
-
-const isListed = (name: string): name is ListedField => names.includes(name) || isPath(name)
-
-const isTooDeep = (name: string): boolean =>
-  isPath(name)
-  && metadataPathSegments(name.slice(METADATA_PREFIX.length)).length > METADATA_PATH_SEGMENTS_MAX
-
-export const listedFields: Parameter<ReadonlyArray<ListedField>> = {
-  description:
-    `What is shown of each event, with commas in between: ${names.join(", ")}, or \`metadata.\` and a `
-    + `path; at most ${LISTED_FIELDS_MAX}. A page has \`rows\` then and no \`events\`, `
-    + "flat objects with null for what an event lacks; lines are such objects, and tables have these "
-    + "columns.",
-  schema: { type: "string", minLength: 1 },
+export const listedFields: Parameter<ReadonlyArray<ListedField>> = fieldsParameter(fieldNames, {
+  description: "What is shown of each event",
+  more:
+    " A page has `rows` then and no `events`, flat objects with null for what an event lacks; lines "
+    + "are such objects, and tables have these columns.",
   example: "timestamp,actor_id,metadata.amount",
-  parse: (text) => {
-    const asked = text.split(",")
-    const unknown = asked.find((name) => !isListed(name))
-    if (unknown !== undefined) {
-      const known = [...names, `${METADATA_PREFIX}<path>`].join(", ")
-      return Result.fail(`knows no ${JSON.stringify(unknown)}; there are ${known}`)
-    }
-    if (new Set(asked).size < asked.length) return Result.fail("names a field twice")
-    if (asked.length > LISTED_FIELDS_MAX) {
-      return Result.fail(`names more than ${LISTED_FIELDS_MAX} fields`)
-    }
-    return asked.some(isTooDeep)
-      ? Result.fail(`has a path of more than ${METADATA_PATH_SEGMENTS_MAX} segments`)
-      : Result.succeed(asked.filter(isListed))
-  }
+  most: LISTED_FIELDS_MAX
+})
+/** A field of an event, as JSON and between the commas of a table; undefined if the event lacks it. */
+interface Shown {
+  readonly json: string
+  readonly cell: string
 }
 
-/** The value of a field in an event, as its JSON text; undefined if the event lacks it. */
-type Shown = (event: AuditEvent, body: string) => string | undefined
+type ShownOf = (event: AuditEvent, body: string) => Shown | undefined
 
-const shown = (field: ListedField): Shown => {
-  const json = (value: JsonValue | undefined) =>
-    value === undefined ? undefined : canonicalize(value)
-  if (field === "metadata") return (_, body) => metadataOf(body) || undefined
-  if (isPath(field)) {
+const shownValue = (value: JsonValue | undefined): Shown | undefined => {
+  if (value === undefined) return undefined
+  const json = canonicalize(value)
+  return { json, cell: typeof value === "string" ? csvText(value) : csvCell(json) }
+}
+
+const shown = (field: ListedField): ShownOf => {
+  if (field === "metadata") {
+    return (_, body) => {
+      const json = metadataOf(body)
+      return json === "" ? undefined : { json, cell: csvCell(json) }
+    }
+  }
+  if (isMetadataName(field)) {
     const find = valueFinder(field.slice(METADATA_PREFIX.length))
-    return ({ metadata }) => json(find(metadata ?? {}))
+    return ({ metadata }) => shownValue(find(metadata ?? {}))
   }
   const { path } = eventFields.find(({ name }) => name === field)!
-  return (event) => json(memberAt(event, path) as JsonValue | undefined)
+  return (event) => shownValue(memberAt(event, path) as JsonValue | undefined)
 }
 
 /** One stored event as a flat object. */
@@ -76,23 +63,19 @@ export const selectedJson = (fields: ReadonlyArray<ListedField>) => {
   const members = fields.map((field) => [`${JSON.stringify(field)}:`, shown(field)] as const)
   return (body: string): string => {
     const event = parseJson(body) as AuditEvent
-    return `{${members.map(([name, of]) => `${name}${of(event, body) ?? "null"}`).join(",")}}`
+    return `{${members.map(([name, of]) => `${name}${of(event, body)?.json ?? "null"}`).join(",")}}`
   }
 }
 
 /** A table of the fields: its first line, and one stored event as a line. */
 export const selectedTable = (fields: ReadonlyArray<ListedField>) => {
-  const line = (values: ReadonlyArray<string>) => `${values.map(csvField).join(",")}\r\n`
+  const line = (cells: ReadonlyArray<string>) => `${cells.join(",")}${CSV_LINE_END}`
   const columns = fields.map(shown)
   return {
-    header: line(fields),
+    header: line(fields.map(csvText)),
     line: (body: string): string => {
       const event = parseJson(body) as AuditEvent
-      const texts = columns.map((of) => {
-        const json = of(event, body) ?? ""
-        return json.startsWith('"') ? String(parseJson(json)) : json
-      })
-      return line(texts)
+      return line(columns.map((of) => of(event, body)?.cell ?? ""))
     }
   }
 }

@@ -5,21 +5,18 @@
 import { Effect, Stream } from "effect"
 import { Heads } from "../../actors/follower/Heads.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { defined } from "../../domain/Defined.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
 import { boundsOf, conditionsBeside } from "../../exports/ExportScope.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
 import type { TableKind } from "../../ports/ExportJob.ts"
 import { caughtUp } from "../../verify/CaughtUp.ts"
 import { API_VERSION } from "../Api.ts"
-import { eventText, ocsfText } from "../events/EventText.ts"
+import { eventLines, eventTable, ocsfText } from "../events/EventText.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { CSV_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { exportFileName } from "./ExportFiles.ts"
 import { type Making, recordExport } from "./ExportOrder.ts"
-
-/** The types of the event list that tables are. */
-const tableTypes = { csv: CSV_TYPE, ndjson: NDJSON_TYPE } as const
 
 /** A table that is on record, made as it is read. */
 export interface MadeTable {
@@ -57,12 +54,14 @@ export const makeTable = Effect.fnUntraced(function* (kind: TableKind, making: M
     done += bodies.length
     return tell()
   })
+  const content = {
+    csv: () => eventTable(defined({ bom: making.bom }), counted),
+    ndjson: () => eventLines(undefined, counted),
+    ocsf: () => ocsfText({ serviceName, version: API_VERSION }, counted)
+  }
   const made: MadeTable = {
     fileName: exportFileName(kind, serviceName, tenantId, generatedAt),
-    content:
-      kind === "ocsf"
-        ? ocsfText({ serviceName, version: API_VERSION }, counted)
-        : eventText(tableTypes[kind], undefined, counted)
+    content: content[kind]()
   }
   return made
 })

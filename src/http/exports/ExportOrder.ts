@@ -27,6 +27,8 @@ export interface Told {
 
 /** An order, the request that it came with, and who is told how far its export has come. */
 export interface Making extends ExportOrder {
+  /** Of CSV: it begins with a byte order mark. */
+  readonly bom?: boolean
   /** The request as the report shows it. */
   readonly line: string
   readonly told?: (told: Told) => Effect.Effect<void>

@@ -22,6 +22,8 @@ export interface Settings {
   readonly corsOrigins: ReadonlyArray<string>
   /** Plain events are prepared in WebAssembly. */
   readonly fastAccept: boolean
+  /** Actions may have any printable name, unless a request says otherwise. */
+  readonly anyAction: boolean
   readonly limits: Pick<
     Config["limits"],
     | "bodyBytesMax"
@@ -60,6 +62,7 @@ export class ApiSettings extends Context.Service<ApiSettings, Settings>()("alk/h
       publicUrl: config.http.publicUrl,
       corsOrigins: config.http.corsOrigins,
       fastAccept: config.fastAccept,
+      anyAction: config.anyAction,
       limits: config.limits,
       streamsPerTenantMax: config.limits.streamsPerTenantMax,
       eventsPerSecondMax: config.quotas.eventsPerSecond,

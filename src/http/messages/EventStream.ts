@@ -45,8 +45,9 @@ export const resumePoint = (
   request: HttpServerRequest.HttpServerRequest,
   parameter: number | undefined
 ): number | undefined => {
-  const header = request.headers[LAST_EVENT_ID_HEADER.toLowerCase()]
-  if (header === undefined) return parameter
+  const header = request.headers[LAST_EVENT_ID_HEADER.toLowerCase()]?.trim() ?? ""
+  // Some send it empty before the first event.
+  if (header === "") return parameter
   const parsed = resumeParameter.parse(header)
   if (Result.isFailure(parsed)) throw invalid(LAST_EVENT_ID_HEADER, parsed.failure)
   return parsed.success

@@ -18,8 +18,17 @@ const INFLATED_FREELY_BYTES = 1_048_576
 /** Times its size that a body may inflate to beyond that: above what traces of one text reach. */
 const INFLATED_TIMES_MAX = 512
 
-const codings = { gzip: "gzip", "x-gzip": "gzip", zstd: "zstd", br: "br" } as const
-const ACCEPTED_CODINGS = "gzip, zstd, br"
+const codings = {
+  gzip: "gzip",
+  "x-gzip": "gzip",
+  zstd: "zstd",
+  br: "br",
+  deflate: "deflate",
+  zlib: "zlib"
+} as const
+const ACCEPTED_CODINGS = "gzip, zstd, br, deflate, zlib"
+/** What editors and shells put before a text of UTF-8; RFC 8259 lets readers pass over it. */
+const BYTE_ORDER_MARK = Buffer.from("\ufeff")
 
 const tooLarge = (limit: number): ApiError =>
   new ApiError({
@@ -27,12 +36,12 @@ const tooLarge = (limit: number): ApiError =>
     message: `the body is over ${limit} bytes after decompression; send fewer or smaller events`
   })
 
-const inflatesTooMuch = (): ApiError =>
+const inflatesTooMuch = (times: number, limit: number): ApiError =>
   new ApiError({
     code: "payload_too_large",
     message:
-      `Content-Encoding: the body inflates to over ${INFLATED_TIMES_MAX} times its size; send it `
-      + "without a coding, or in smaller parts",
+      `Content-Encoding: the body inflates to over ${times} bytes, ${INFLATED_TIMES_MAX} times its `
+      + `size; send it without a coding, or in smaller parts: of at most ${limit} bytes`,
     field: "Content-Encoding"
   })
 
@@ -115,7 +124,7 @@ const inflated = (
     const times = Math.max(INFLATED_FREELY_BYTES, INFLATED_TIMES_MAX * body.length)
     const gathered =
       times < limit
-        ? new Gathered(account, times, inflatesTooMuch)
+        ? new Gathered(account, times, () => inflatesTooMuch(times, limit))
         : new Gathered(account, limit, () => tooLarge(limit))
     const stop = inflatePieces(
       coding,
@@ -211,9 +220,14 @@ const received = (
 export interface ReceivedBody {
   /** One of the accepted media types. */
   readonly mediaType: string
-  /** After decompression. */
+  /** After decompression, of a text without its byte order mark. */
   readonly bytes: Buffer
 }
+
+const withoutMark = (mediaType: string, bytes: Buffer): Buffer =>
+  mediaType.endsWith("json") && BYTE_ORDER_MARK.equals(bytes.subarray(0, BYTE_ORDER_MARK.length))
+    ? bytes.subarray(BYTE_ORDER_MARK.length)
+    : bytes
 
 /** Read the body of a request, at most `limit` bytes after decompression. */
 export const readBody = Effect.fnUntraced(function* (
@@ -236,5 +250,5 @@ export const readBody = Effect.fnUntraced(function* (
   )
   // What has been read stays on the account until the request is over.
   const bytes = yield* Effect.onError(reading, () => Effect.sync(() => account.close()))
-  return { mediaType, bytes }
+  return { mediaType, bytes: withoutMark(mediaType, bytes) }
 })

@@ -3,7 +3,7 @@
  * process. A slot is taken with the request and given back when its answer has been sent, or when
  * the client has gone.
  */
-import { Effect, type Scope, Semaphore } from "effect"
+import { Effect, type Scope } from "effect"
 import { ApiError } from "./ApiError.ts"
 
 /** Takes a slot of what has this id for as long as the scope lasts, or refuses the request. */
@@ -33,33 +33,5 @@ export const tenantSlots = (what: string, limit: number, whose = "this tenant"):
           : add(tenantId, 1)
       ),
       () => add(tenantId, -1)
-    )
-}
-
-/** One at once in all: those of a tenant wait among themselves first, so no tenant fills the queue. */
-export const oneInTurn = () => {
-  const all = Semaphore.makeUnsafe(1)
-  const ofTenant = tenantTurns(1)
-  return <A, E, R>(tenantId: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    ofTenant(tenantId, all.withPermit(work))
-}
-
-/** So many of a tenant at once, the others after them in their order; no tenant waits for another. */
-export const tenantTurns = (limit: number) => {
-  const tenants = new Map<string, { readonly turns: Semaphore.Semaphore; users: number }>()
-  return <A, E, R>(tenantId: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.acquireUseRelease(
-      Effect.sync(() => {
-        const own = tenants.get(tenantId) ?? { turns: Semaphore.makeUnsafe(limit), users: 0 }
-        own.users += 1
-        tenants.set(tenantId, own)
-        return own
-      }),
-      ({ turns }) => turns.withPermits(1)(work),
-      (own) =>
-        Effect.sync(() => {
-          own.users -= 1
-          if (own.users === 0) tenants.delete(tenantId)
-        })
     )
 }

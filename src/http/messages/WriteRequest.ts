@@ -18,10 +18,27 @@ export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 /** Asks to wait for the commit; its only value is `true`. */
 export const SYNC_HEADER = "X-Service-Sync"
 
+const sync = choiceParameter(["true"], {
+  description: "Wait until the events are committed; the same as the header `X-Service-Sync`."
+})
+
+/** Query of the routes that write several operations on traces. */
+export const syncQuery = queryOf({ sync })
+
 /** Query of the ingest routes. */
-export const syncQuery = queryOf({
-  sync: choiceParameter(["true"], {
-    description: "Wait until the events are committed; the same as the header `X-Service-Sync`."
+export const ingestQuery = queryOf({
+  sync,
+  actions: choiceParameter(["noun.verb", "any"], {
+    description:
+      "Names that actions may have: dotted names, or any 1 to 256 printable characters. Without it, "
+      + "what `ALK_ACTIONS` says: dotted names, as a rule."
+  }),
+  numbers: choiceParameter(["exact", "text"], {
+    default: "exact",
+    description:
+      "What becomes of a number in `metadata` that no double holds, such as an integer beyond 2^53: "
+      + "`exact` refuses its item, `text` keeps it as the text that it was sent as, and says so in "
+      + "`warnings`."
   })
 })
 
@@ -48,7 +65,7 @@ export const wantsSync = ({
   query,
   request
 }: {
-  readonly query: typeof syncQuery.Type
+  readonly query: Pick<typeof syncQuery.Type, "sync">
   readonly request: HttpServerRequest.HttpServerRequest
 }): boolean => {
   const header = request.headers[SYNC_HEADER.toLowerCase()]

@@ -134,24 +134,23 @@ const layerHealth = HttpRouter.use(
     const feed = yield* LiveFeed
     const bodies = yield* Bodies
     const draining = yield* Draining
-    yield* router.add("GET", "/healthz", withoutQuery(Effect.succeed(json({ status: "ok" }))))
+    // What probes put behind the question mark is for caches on the way.
+    yield* router.add("GET", "/healthz", Effect.succeed(json({ status: "ok" })))
     yield* router.add(
       "GET",
       "/readyz",
-      withoutQuery(
-        Effect.map(readiness.check, (report) => {
-          // A process that stops may still be able to write, but is not to be sent anything.
-          const ready = report.ready && !draining.isBegun()
-          const body = draining.isBegun() ? { ...report.body, status: "stopping" } : report.body
-          return json(body, {
-            status: ready ? 200 : 503,
-            headers: {
-              "cache-control": "no-store",
-              ...(ready ? {} : { "retry-after": String(RETRY_AFTER_SECONDS) })
-            }
-          })
+      Effect.map(readiness.check, (report) => {
+        // A process that stops may still be able to write, but is not to be sent anything.
+        const ready = report.ready && !draining.isBegun()
+        const body = draining.isBegun() ? { ...report.body, status: "stopping" } : report.body
+        return json(body, {
+          status: ready ? 200 : 503,
+          headers: {
+            "cache-control": "no-store",
+            ...(ready ? {} : { "retry-after": String(RETRY_AFTER_SECONDS) })
+          }
         })
-      )
+      })
     )
     const { sharedMetrics } = yield* ProcessGroup
     const metrics = sharedMetrics(

@@ -114,24 +114,28 @@ const exportTraces = HttpApiEndpoint.post("exportTraces", "/v1/traces", {
   })
 )
 
-/** Answers to exports of what is not kept. */
+/** Answers to exports that are not kept, or not as a whole. */
 const refusedAs = (identifier: string, member: string) =>
   Schema.Struct({
     partialSuccess: Schema.optionalKey(
       Schema.Struct({
-        [member]: Schema.String.annotate({ description: "All of them, in decimal digits." }),
-        errorMessage: Schema.String.annotate({ description: "Where spans are to be sent." })
+        [member]: Schema.optionalKey(
+          Schema.String.annotate({
+            description: "How many, in decimal digits; absent if all are stored."
+          })
+        ),
+        errorMessage: Schema.String.annotate({
+          description: "What was refused, cut or repaired, and where it is to be sent."
+        })
       })
     )
   }).annotate({
     identifier,
-    description: "`partialSuccess` unless the export was empty; nothing is to be sent again."
+    description:
+      "`partialSuccess` only if something was refused, cut or repaired; it must not be sent again."
   })
 
-const notKept = (what: string): string =>
-  `An export of ${what} is read, counted and refused as a whole in \`partial_success\`, so that `
-  + "an exporter that is switched on neither fails nor tries again. Only spans are kept: send them "
-  + "to `/v1/traces`. The answer has the request's encoding."
+const ENCODING = "The answer has the request's encoding."
 
 const LogsRequest = Schema.Struct({
   resourceLogs: Schema.optionalKey(
@@ -148,7 +152,13 @@ const LogsRequest = Schema.Struct({
           scopeLogs: [
             {
               logRecords: [
-                { timeUnixNano: "1795860001000000000", body: { stringValue: "ticket answered" } }
+                {
+                  timeUnixNano: "1795860001000000000",
+                  eventName: "gen_ai.user.message",
+                  traceId: "5b8efff798038103d269b633813fc60c",
+                  spanId: "eee19b7ec3c1b174",
+                  body: { stringValue: "Where is my parcel?" }
+                }
               ]
             }
           ]
@@ -196,8 +206,13 @@ const exportLogs = HttpApiEndpoint.post("exportLogs", "/v1/logs", {
 }).pipe(
   operation({
     scopes: ["write"],
-    summary: "Refuse OpenTelemetry logs (OTLP/HTTP)",
-    description: notKept("log records")
+    summary: "Export OpenTelemetry logs of models (OTLP/HTTP)",
+    description:
+      "Log records that are events of a model, by an event name that begins with `gen_ai.`, and that "
+      + "name a trace and a span become trace events of that span, which may come later; the same "
+      + "record again adds nothing. Other records are counted and refused in `partial_success`, so "
+      + "that an exporter that is switched on neither fails nor tries again. Spans go to "
+      + `\`/v1/traces\`. ${ENCODING}`
   })
 )
 
@@ -209,7 +224,10 @@ const exportMetrics = HttpApiEndpoint.post("exportMetrics", "/v1/metrics", {
   operation({
     scopes: ["write"],
     summary: "Refuse OpenTelemetry metrics (OTLP/HTTP)",
-    description: notKept("data points")
+    description:
+      "An export of data points is read, counted and refused as a whole in `partial_success`, so "
+      + "that an exporter that is switched on neither fails nor tries again. Spans go to "
+      + `\`/v1/traces\`. ${ENCODING}`
   })
 )
 

@@ -1,9 +1,10 @@
 /**
  * Serves OTLP/HTTP: reads an export in either encoding, hands its spans to the pipeline, and says
- * in the same encoding what was refused. What spans mean is the mapping's business, what exists the
- * sequencer's. Logs and metrics are counted, and refused as a whole.
+ * in the same encoding what was refused. Of logs the events of models are taken as events of their
+ * spans; other log records, and metrics, are counted and refused. What spans mean is decided by the
+ * mapping, and what exists by the sequencer.
  */
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
+import type { DescMessage } from "@bufbuild/protobuf"
 import { Effect, Layer, Option } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -11,22 +12,25 @@ import { parseJson } from "../../domain/json/Json.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
 import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import type { Sliced } from "../../domain/Slices.ts"
-import type { RecordOtlpSpan } from "../../domain/traces/TraceOperation.ts"
+import type { RecordOtlpEvents, RecordOtlpSpan } from "../../domain/traces/TraceOperation.ts"
 import { COMMIT_TIMEOUT_MS, Ingest } from "../../services/ingest/Ingest.ts"
 import { decodeJson, decodeProtobuf } from "../../services/ingest/otlp/Decode.ts"
-import type { ExportTraceServiceRequest } from "../../services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import {
   countDataPoints,
-  countLogRecords,
   logsDecoders,
   metricsDecoders
 } from "../../services/ingest/otlp/OtherSignals.ts"
+import type {
+  ExportTooLarge,
+  PreparedItems,
+  RefusedItem
+} from "../../services/ingest/otlp/Prepared.ts"
+import { logLabelOf, prepareLogs } from "../../services/ingest/otlp/PrepareLogs.ts"
 import {
   countSpans,
   hasTraceIds,
   labelsOf,
-  prepareSpans,
-  type RefusedSpan
+  prepareSpans
 } from "../../services/ingest/otlp/PrepareSpans.ts"
 import type { Decoded, ReadRequest } from "../../services/ingest/otlp/Reading.ts"
 import { Api } from "../Api.ts"
@@ -40,7 +44,6 @@ import { ingestAnswered, repairWarnings, valuesApart, valuesCut } from "../serve
 import { Quota } from "../server/Quota.ts"
 import { OtlpRefusals } from "./OtlpContract.ts"
 import {
-  type ExportAnswer,
   encodingOf,
   logsAnswer,
   metricsAnswer,
@@ -78,11 +81,11 @@ const decode = <Type extends DescMessage>(
     return decoded
   })
 
-/** Which spans were refused or cut, and why, as many as an answer names. */
-const describe = (spans: ReadonlyArray<{ readonly message: string }>): string => {
-  const named = spans.slice(0, REFUSALS_NAMED_MAX).map(({ message }) => message)
-  const more = spans.length - named.length
-  return [...named, ...(more === 0 ? [] : [`and ${more} more spans`])].join("; ")
+/** Which items were refused, cut or repaired, and why, as many as an answer names. */
+const describe = (items: ReadonlyArray<{ readonly message: string }>, what: string): string => {
+  const named = items.slice(0, REFUSALS_NAMED_MAX).map(({ message }) => message)
+  const more = items.length - named.length
+  return [...named, ...(more === 0 ? [] : [`and ${more} more ${what}`])].join("; ")
 }
 
 const tooLate = unavailable(
@@ -91,14 +94,13 @@ const tooLate = unavailable(
 
 /** The sequencer did not want these; a span that it could not judge is to be sent again. */
 const judged = (
-  received: ExportTraceServiceRequest,
+  labelAt: (index: number) => string,
   errors: ReadonlyArray<ItemError>
-): Effect.Effect<ReadonlyArray<RefusedSpan>, ApiError> => {
+): Effect.Effect<ReadonlyArray<RefusedItem>, ApiError> => {
   const unjudged = errors.find(({ code }) => code === "unavailable")
   if (unjudged !== undefined) {
     return Effect.fail(unavailable(`${unjudged.message}; send the same again`))
   }
-  const labelAt = labelsOf(received)
   // A span with many events is several operations, of which each is judged.
   const byIndex = new Map(errors.map((error) => [error.index, error]))
   return Effect.succeed(
@@ -115,31 +117,79 @@ const noTrace = {
   message: "no span has a trace_id; log records are sent to /v1/logs, metrics to /v1/metrics"
 }
 
-/** A signal that is not kept. */
-interface OtherSignal<Type extends DescMessage> {
-  readonly what: string
-  readonly decoders: Decoders<Type>
-  readonly count: (request: MessageShape<Type>) => number
-  readonly answer: ExportAnswer
-}
-
-const logs = {
-  what: "log records",
-  decoders: logsDecoders,
-  count: countLogRecords,
-  answer: logsAnswer
-}
-
-const metrics = {
-  what: "data points",
-  decoders: metricsDecoders,
-  count: countDataPoints,
-  answer: metricsAnswer
-}
-
 const onlyTraces = (what: string): string =>
   `the ${what} were not stored: this service keeps traces only; export spans to /v1/traces, and `
   + "switch this exporter off or send it to another backend"
+
+const onlyModelEvents = (others: number): string =>
+  `log records that were not stored: ${others}; this service keeps traces, and of logs the events of `
+  + "models, whose names begin with gen_ai. and which name their span; export spans to /v1/traces, "
+  + "and other logs to another backend"
+
+/** An export as operations, and what of it is kept otherwise than it was sent. */
+interface PreparedExport extends Pick<PreparedItems, "apart" | "cut" | "refused" | "repaired"> {
+  readonly commands: ReadonlyArray<ReadonlyArray<RecordOtlpEvents | RecordOtlpSpan>>
+}
+
+/** What an export is, to those who send it. */
+interface ExportKind {
+  readonly items: number
+  readonly what: string
+  readonly labelAt: (index: number) => string
+  /** To be said before everything else. */
+  readonly first: ReadonlyArray<{ readonly message: string }>
+}
+
+/** Items of an export that were meant to be kept. */
+const countOf = ({ commands, refused }: PreparedExport): number =>
+  commands.reduce((sum, { length }) => sum + length, refused.length)
+
+/** Writes exports: says how many items were refused, and what is to be said of all of it. */
+const recorderOf = (ingest: Ingest["Service"]) => {
+  const warnOfRepairs = repairWarnings()
+
+  /** Write one command, and wait until it can be read; what the sequencer refused of it. */
+  const record = Effect.fnUntraced(function* (
+    tenantId: string,
+    traces: PreparedExport["commands"][number]
+  ) {
+    const items = { events: EMPTY_BATCH, errors: [], warnings: [], traces }
+    const until = "visible"
+    const outcome = yield* ingest.ingest({ tenantId, items, until, idempotency: undefined })
+    if (outcome.kind === "visible") return outcome.receipt.errors
+    if (outcome.kind !== "failed") return yield* tooLate
+    const reason = outcome.receipt.error?.message ?? "unknown"
+    return yield* unavailable(`the spans were not stored: ${reason}`)
+  })
+
+  return Effect.fnUntraced(function* (
+    tenantId: string,
+    prepared: ExportTooLarge | PreparedExport,
+    { first, items, labelAt, what }: ExportKind
+  ) {
+    if ("tooLarge" in prepared) {
+      return yield* new ApiError({ code: "payload_too_large", message: prepared.tooLarge })
+    }
+    const { apart, commands, cut, repaired } = prepared
+    const startedAt = performance.now()
+    const results = yield* Effect.forEach(commands, (traces) => record(tenantId, traces)).pipe(
+      Effect.timeoutOption(COMMIT_TIMEOUT_MS)
+    )
+    if (Option.isNone(results)) return yield* tooLate
+    const judgements = yield* judged(labelAt, results.value.flat())
+    const refused = [...prepared.refused, ...judgements]
+    const seconds = (performance.now() - startedAt) / 1_000
+    const accepted = items - refused.length
+    if (items > 0) {
+      yield* ingestAnswered({ accepted, rejected: prepared.refused, until: "visible", seconds })
+    }
+    if (apart > 0) yield* valuesApart(apart)
+    if (cut.length > 0) yield* valuesCut(cut)
+    if (repaired.length > 0) yield* warnOfRepairs(repaired)
+    const said = describe([...first, ...refused, ...cut, ...repaired], what)
+    return { refused: refused.length, said }
+  })
+}
 
 /** The handlers of OtlpApi. */
 export const layerOtlpHandlers = HttpApiBuilder.group(
@@ -149,78 +199,54 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
     const { limits } = yield* ApiSettings
     const ingest = yield* Ingest
     const quota = yield* Quota
-    const warnOfRepairs = repairWarnings()
-
-    /** Write one command, and wait until it can be read; what the sequencer refused of it. */
-    const record = Effect.fnUntraced(function* (
-      tenantId: string,
-      traces: ReadonlyArray<RecordOtlpSpan>
-    ) {
-      const items = { events: EMPTY_BATCH, errors: [], warnings: [], traces }
-      const until = "visible"
-      const outcome = yield* ingest.ingest({ tenantId, items, until, idempotency: undefined })
-      if (outcome.kind === "visible") return outcome.receipt.errors
-      if (outcome.kind !== "failed") return yield* tooLate
-      const reason = outcome.receipt.error?.message ?? "unknown"
-      return yield* unavailable(`the spans were not stored: ${reason}`)
-    })
-
-    /** Reads an export of a signal that is not kept, and says so in an answer without a retry. */
-    const refuseAll = <Type extends DescMessage>({
-      answer,
-      count,
-      decoders,
-      what
-    }: OtherSignal<Type>) =>
-      Effect.fnUntraced(function* ({
-        request
-      }: {
-        readonly request: HttpServerRequest.HttpServerRequest
-      }) {
-        const body = yield* readBody(request, [JSON_TYPE, PROTOBUF_TYPE], limits.bodyBytesMax)
-        const items = count((yield* decode(body, decoders)).request)
-        const encoding = encodingOf(body.mediaType)
-        const said = items === 0 ? "" : onlyTraces(what)
-        return encoded(encoding, answer(encoding, items, said), 200)
-      })
+    const recordAll = recorderOf(ingest)
+    const received = (request: HttpServerRequest.HttpServerRequest) =>
+      readBody(request, [JSON_TYPE, PROTOBUF_TYPE], limits.bodyBytesMax)
 
     return handlers
-      .handleRaw("exportLogs", refuseAll(logs))
-      .handleRaw("exportMetrics", refuseAll(metrics))
+      .handleRaw(
+        "exportLogs",
+        Effect.fnUntraced(function* ({ request }) {
+          const { tenantId } = yield* CurrentPrincipal
+          const body = yield* received(request)
+          const { flaws, request: logs } = yield* decode(body, logsDecoders)
+          const prepared = yield* inSlices(() => prepareLogs(logs, tenantId, limits, flaws))
+          const others = "others" in prepared ? prepared.others : 0
+          const items = "commands" in prepared ? countOf(prepared) : 0
+          if (items > 0) yield* quota.admit(tenantId, items)
+          const kind = { items, what: "log records", labelAt: logLabelOf, first: [] }
+          const { refused, said } = yield* recordAll(tenantId, prepared, kind)
+          const parts = [said, others === 0 ? "" : onlyModelEvents(others)]
+          const encoding = encodingOf(body.mediaType)
+          const message = parts.filter((part) => part !== "").join("; ")
+          return encoded(encoding, logsAnswer(encoding, refused + others, message), 200)
+        })
+      )
+      .handleRaw(
+        "exportMetrics",
+        Effect.fnUntraced(function* ({ request }) {
+          const body = yield* received(request)
+          const points = countDataPoints((yield* decode(body, metricsDecoders)).request)
+          const encoding = encodingOf(body.mediaType)
+          const said = points === 0 ? "" : onlyTraces("data points")
+          return encoded(encoding, metricsAnswer(encoding, points, said), 200)
+        })
+      )
       .handleRaw(
         "exportTraces",
         Effect.fnUntraced(function* ({ request }) {
           const { tenantId } = yield* CurrentPrincipal
-          const body = yield* readBody(request, [JSON_TYPE, PROTOBUF_TYPE], limits.bodyBytesMax)
+          const body = yield* received(request)
           const decoders = { json: decodeJson, protobuf: decodeProtobuf }
-          const { flaws, request: received } = yield* decode(body, decoders)
-          const spans = countSpans(received)
-          yield* quota.admit(tenantId, spans)
-          const prepared = yield* inSlices(() => prepareSpans(received, tenantId, limits, flaws))
-          if ("tooLarge" in prepared) {
-            return yield* new ApiError({ code: "payload_too_large", message: prepared.tooLarge })
-          }
-          const startedAt = performance.now()
-          const results = yield* Effect.forEach(prepared.commands, (traces) =>
-            record(tenantId, traces)
-          ).pipe(Effect.timeoutOption(COMMIT_TIMEOUT_MS))
-          if (Option.isNone(results)) return yield* tooLate
-          const judgements = yield* judged(received, results.value.flat())
-          const refused = [...prepared.refused, ...judgements]
-          yield* ingestAnswered({
-            accepted: spans - refused.length,
-            rejected: prepared.refused,
-            until: "visible",
-            seconds: (performance.now() - startedAt) / 1_000
-          })
+          const { flaws, request: traces } = yield* decode(body, decoders)
+          const items = countSpans(traces)
+          yield* quota.admit(tenantId, items)
+          const prepared = yield* inSlices(() => prepareSpans(traces, tenantId, limits, flaws))
+          const first = items > 0 && !hasTraceIds(traces) ? [noTrace] : []
+          const kind = { items, what: "spans", labelAt: labelsOf(traces), first }
+          const { refused, said } = yield* recordAll(tenantId, prepared, kind)
           const encoding = encodingOf(body.mediaType)
-          if (prepared.apart > 0) yield* valuesApart(prepared.apart)
-          if (prepared.cut.length > 0) yield* valuesCut(prepared.cut)
-          if (prepared.repaired.length > 0) yield* warnOfRepairs(prepared.repaired)
-          const parts = [...refused, ...prepared.cut, ...prepared.repaired]
-          const said = describe(spans > 0 && !hasTraceIds(received) ? [noTrace, ...parts] : parts)
-          const answer = tracesAnswer(encoding, refused.length, said)
-          return encoded(encoding, answer, 200)
+          return encoded(encoding, tracesAnswer(encoding, refused, said), 200)
         })
       )
   })

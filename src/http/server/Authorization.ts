@@ -102,7 +102,16 @@ interface Caller {
   ) => HttpServerResponse.HttpServerResponse
 }
 
-const withoutCredential = unauthenticated("send the header Authorization: Bearer <key>")
+/** What the header has to be, and what is wrong with the one that was sent; never what it holds. */
+const withoutCredential = ({ headers }: HttpServerRequest.HttpServerRequest): ApiError => {
+  const sent = headers["authorization"]?.trim() ?? ""
+  if (/^(?:bearer)?$/i.test(sent))
+    return unauthenticated("send the header Authorization: Bearer <key>")
+  const wrong = /%20/.test(sent)
+    ? "holds a literal %20 in the place of a space, so it was encoded and not decoded again"
+    : "does not begin with the word Bearer and a space"
+  return unauthenticated(`the header Authorization ${wrong}; send Authorization: Bearer <key>`)
+}
 
 /**
  * The caller by the cookie of the first of the kinds that has one. If that session has ended, the
@@ -170,7 +179,7 @@ const admit = Effect.fnUntraced(function* (
   const { publicUrl, sessions } = known
   const request = yield* HttpServerRequest.HttpServerRequest
   const caller = yield* token === ""
-    ? bySession(sessions, publicUrl, kindsMeant(request), withoutCredential)
+    ? bySession(sessions, publicUrl, kindsMeant(request), withoutCredential(request))
     : byKey(known, token)
   const { principal } = caller
   const facts = yield* CurrentRequest

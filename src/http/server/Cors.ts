@@ -22,6 +22,7 @@ const EXPOSED_HEADERS = [
   "Link",
   "ETag",
   "Content-Disposition",
+  "X-Columns",
   "RateLimit-Limit",
   "RateLimit-Remaining",
   "RateLimit-Reset"

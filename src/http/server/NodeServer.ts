@@ -154,6 +154,11 @@ class AlkServer {
         const connection = this.#connections.get(request.socket)
         if (connection !== undefined) connection.response = response
         if (this.#isStopping) response.setHeader("connection", "close")
+        // Many clients read no answer before all of their body is sent: until the platform cuts the
+        // connection, 500 ms later, what still comes of it is thrown away.
+        response.once("finish", () => {
+          if (!request.complete && !request.destroyed) request.resume()
+        })
         if (server.listenerCount(event) === 1) this.#answer(request, response)
       })
     }

@@ -31,6 +31,7 @@ import { AnswerBudget, AnswerLimits } from "./AnswerBudget.ts"
 import { compressed } from "./Compression.ts"
 import { bytesOf, type ConnectionBytes } from "./ConnectionBytes.ts"
 import { corsOptions } from "./Cors.ts"
+import { meantRoute } from "./MeantRoute.ts"
 import { requestAnswered } from "./Metrics.ts"
 import { allowedMethods, findRoute, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
@@ -53,11 +54,18 @@ type App<E> = Effect.Effect<
 
 const cors = (origins: ReadonlyArray<string>) => HttpMiddleware.cors(corsOptions(origins))
 
+const noSuchRoute = (meant?: string): ApiError =>
+  new ApiError({
+    code: "not_found",
+    message: `there is no such route; ${meant === undefined ? "" : `did you mean ${meant}? `}see /docs`
+  })
+
 const unknownRoute = (method: string, path: string): ApiError => {
   const allowed = allowedMethods(path)
+  if (allowed.length === 0) return noSuchRoute(meantRoute(method, path))
   // A route that the router has not taken all the same has an impossible parameter.
-  return allowed.length === 0 || allowed.includes(method)
-    ? new ApiError({ code: "not_found", message: "there is no such route; see /docs" })
+  return allowed.includes(method)
+    ? noSuchRoute()
     : new ApiError({
         code: "method_not_allowed",
         message: `${method} is not allowed here, but ${allowed.join(", ")}`,

@@ -27,7 +27,12 @@ const contractRoutes = (): ReadonlyArray<readonly [method: string, template: str
   return routes
 }
 
-const build = (): ReadonlyArray<Route & { readonly segments: ReadonlyArray<string> }> => {
+/** A route and its template, taken apart. */
+export interface TableRoute extends Route {
+  readonly segments: ReadonlyArray<string>
+}
+
+const build = (): ReadonlyArray<TableRoute> => {
   const byTemplate = new Map<string, Set<string>>()
   const pages = [...opsPaths, ...consolePaths, ...guidePaths].map((path) => ["GET", path] as const)
   const all = [...contractRoutes(), ...pages]
@@ -46,7 +51,7 @@ const build = (): ReadonlyArray<Route & { readonly segments: ReadonlyArray<strin
 }
 
 const REST = "*"
-const isWildcard = (segment: string): boolean => segment.startsWith(":") || segment === REST
+export const isWildcard = (segment: string): boolean => segment.startsWith(":") || segment === REST
 const wildcards = (segments: ReadonlyArray<string>): number => segments.filter(isWildcard).length
 
 const isAsLong = (pattern: ReadonlyArray<string>, path: ReadonlyArray<string>): boolean =>
@@ -56,15 +61,16 @@ const matches = (pattern: ReadonlyArray<string>, path: ReadonlyArray<string>): b
   isAsLong(pattern, path)
   && pattern.every((segment, at) => (isWildcard(segment) ? path[at] !== "" : segment === path[at]))
 
-const table = build()
+/** Those with the fewest wildcards come first. */
+export const routeTable = build()
 
 /**
  * The routes of a path: those with the fewest wildcards. What a literal names, no wildcard takes, so
  * `/v1/events/batch` is never the event of that id.
  */
-const routesOf = (path: string): typeof table => {
+const routesOf = (path: string): ReadonlyArray<TableRoute> => {
   const segments = path.split("/")
-  const found = table.filter((route) => matches(route.segments, segments))
+  const found = routeTable.filter((route) => matches(route.segments, segments))
   const fewest = wildcards(found[0]?.segments ?? [])
   return found.filter((route) => wildcards(route.segments) === fewest)
 }

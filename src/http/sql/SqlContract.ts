@@ -17,8 +17,12 @@ import { mustBe, optionalInput, textInput } from "../contract/Bodies.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
+import { bomOfTables } from "../events/QueryContract.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE, PARQUET_TYPE } from "../messages/MediaTypes.ts"
 import { Authorization } from "../server/Authorization.ts"
+
+/** Names and types of the columns, for the formats that say none. */
+export const COLUMNS_HEADER = "X-Columns"
 
 /** What the formats are as media types, the default first. */
 export const sqlTypes = [JSON_TYPE, NDJSON_TYPE, CSV_TYPE, PARQUET_TYPE] as const
@@ -36,7 +40,10 @@ export const SqlInput = Schema.Struct({
     mustBe(`one of ${sqlFormats.join(", ")}`, Schema.Literals(sqlFormats)).annotate({
       description: "Form of the answer; wins over `Accept`, which is asked otherwise."
     })
-  )
+  ),
+  bom: optionalInput(mustBe("true or false", Schema.Boolean)).annotateKey({
+    description: bomOfTables
+  })
 }).annotate({ identifier: "SqlInput", examples: [{ query: exampleQuery, format: "json" }] })
 
 const row = Schema.Record(Schema.String, Schema.Json)
@@ -46,7 +53,9 @@ const SqlAnswer = Schema.Struct({
     Schema.Struct({ name: Schema.String, type: text("Type of ClickHouse.") })
   ).annotate({ description: "The columns." }),
   data: Schema.Array(row).annotate({
-    description: "The rows. Times are ISO 8601 in UTC; NaN and infinities are texts."
+    description:
+      "The rows. Times are ISO 8601 in UTC; NaN and infinities are texts, and so are integers beyond "
+      + "2^53 in columns of 64 bits and more."
   }),
   rows: natural("How many rows there are."),
   totals: Schema.optionalKey(row.annotate({ description: "What WITH TOTALS asks for." })),
@@ -55,7 +64,7 @@ const SqlAnswer = Schema.Struct({
   )
 }).annotate({
   identifier: "SqlAnswer",
-  description: "ClickHouse's format JSON.",
+  description: "The members of ClickHouse's format JSON.",
   examples: [
     {
       meta: [
@@ -68,12 +77,14 @@ const SqlAnswer = Schema.Struct({
   ]
 })
 
-const lines = Schema.String.annotate({ description: "One row a line, as a JSON object." }).pipe(
-  HttpApiSchema.asText({ contentType: NDJSON_TYPE })
-)
-const table = Schema.String.annotate({ description: "RFC 4180, with a header." }).pipe(
-  HttpApiSchema.asText({ contentType: CSV_TYPE })
-)
+const lines = Schema.String.annotate({
+  description: "One row a line, as a JSON object; the values are those of JSON."
+}).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
+const table = Schema.String.annotate({
+  description:
+    "RFC 4180, with a header. NULL is empty; a text that a spreadsheet would take for a formula has a "
+    + "leading '. Without totals."
+}).pipe(HttpApiSchema.asText({ contentType: CSV_TYPE }))
 const parquet = Schema.Uint8Array.annotate({ description: "Apache Parquet." }).pipe(
   HttpApiSchema.asUint8Array({ contentType: PARQUET_TYPE })
 )
@@ -92,7 +103,14 @@ const runSql = HttpApiEndpoint.post("runSql", "/v1/sql", {
       + "written: other tables, table functions, settings and functions that are not in the list of "
       + "`GET /v1/sql/tables` are refused with 400, as is what ClickHouse can't run. An answer has at "
       + `most ${SQL_ROWS_MAX.toLocaleString("en-US")} rows and ${SQL_BYTES_MAX / MIB} MiB, takes at most `
-      + `${SQL_SECONDS_MAX} s and ${SQL_MEMORY_MAX / MIB} MiB of memory; above, it is refused as a whole.`
+      + `${SQL_SECONDS_MAX} s and ${SQL_MEMORY_MAX / MIB} MiB of memory; above, it is refused as a whole. `
+      + "Two columns of one name are refused too: AS gives one of them another.",
+    responseHeaders: {
+      200: {
+        [COLUMNS_HEADER]:
+          "Names and types of the columns, as `meta` of JSON; left out above 4 KiB of them."
+      }
+    }
   })
 )
 

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { defined } from "../../domain/Defined.ts"
 import { allowedFunctions } from "../../domain/sql/SqlFunctions.ts"
 import { sqlTableNames, sqlTables, sqlTableTexts } from "../../domain/sql/SqlTables.ts"
 import {
@@ -12,6 +13,7 @@ import {
   SQL_MEMORY_MAX,
   SQL_ROWS_MAX,
   SQL_SECONDS_MAX,
+  type SqlColumn,
   type SqlFormat,
   SqlStore
 } from "../../ports/SqlStore.ts"
@@ -24,7 +26,7 @@ import { readBody } from "../messages/RequestBody.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { tenantSlots } from "../messages/TenantSlots.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
-import { SqlInput, sqlTypes } from "./SqlContract.ts"
+import { COLUMNS_HEADER, SqlInput, sqlTypes } from "./SqlContract.ts"
 
 /** Bytes of a body at most: a statement of the longest characters, each escaped. */
 const BODY_BYTES_MAX = 12 * SQL_LENGTH_MAX
@@ -67,6 +69,20 @@ const documentation = {
   }
 }
 
+const BOM_OF_CSV = 'is for CSV only: add "format": "csv"'
+
+/** Bytes of the header at most: some servers take no longer ones. */
+const COLUMNS_HEADER_BYTES_MAX = 4_096
+
+/** The columns with their types as ASCII; none where that would be too long. */
+const columnsHeader = (columns: ReadonlyArray<SqlColumn>): Record<string, string> => {
+  const text = JSON.stringify(columns).replace(
+    /[\x7f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`
+  )
+  return text.length > COLUMNS_HEADER_BYTES_MAX ? {} : { [COLUMNS_HEADER]: text }
+}
+
 /** The handlers of SqlApi. */
 export const layerSqlHandlers = HttpApiBuilder.group(
   Api,
@@ -82,14 +98,16 @@ export const layerSqlHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ request }) {
           const { tenantId } = yield* CurrentPrincipal
           const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
-          const { format: given, query: sql } = yield* refusable(() => readStatement(bytes))
+          const { bom, format: given, query: sql } = yield* refusable(() => readStatement(bytes))
           const format = given ?? formatOf(yield* negotiated(request, sqlTypes, "rows come"))
+          if (bom === true && format !== "csv") return yield* invalid("bom", BOM_OF_CSV)
           const { deduplicate } = yield* readableView(projection, tenantId)
           yield* takeSlot(tenantId)
-          const answer = yield* store
-            .answer({ tenantId, sql, format }, deduplicate)
+          const { bytes: answer, columns } = yield* store
+            .answer({ tenantId, sql, format, ...defined({ bom: bom ?? undefined }) }, deduplicate)
             .pipe(Effect.catchTag("SqlRefused", ({ message }) => invalid("query", message)))
-          return HttpServerResponse.uint8Array(answer, { contentType: contentTypes[format] })
+          const options = { contentType: contentTypes[format], headers: columnsHeader(columns) }
+          return HttpServerResponse.uint8Array(answer, options)
         })
       )
       .handle("listSqlTables", () => Effect.succeed(documentation))

@@ -22,6 +22,7 @@ const targetOf = (operation: TraceOperation) => {
     case "span.event":
       return { index, op, span_id: operation.spanId, event_id: operation.eventId }
     case "otlp.span":
+    case "otlp.events":
       return { index, op, execution_id: operation.executionId, span_id: operation.spanId }
   }
 }
@@ -34,6 +35,7 @@ const idOf = (operation: TraceOperation): string => {
     case "span.start":
     case "span.end":
     case "otlp.span":
+    case "otlp.events":
       return operation.spanId
     default:
       return operation.executionId

@@ -46,9 +46,11 @@ import {
   TraceBatchInput,
   TraceBatchResult,
   TraceEvent,
+  TraceEventArray,
   TraceEventInput,
   TraceEventList,
   TraceEventsInput,
+  TraceOperationArray,
   TraceVerifyReport
 } from "./TraceSchemas.ts"
 
@@ -519,7 +521,7 @@ const endSpan = HttpApiEndpoint.put("endSpan", "/api/v1/spans/:id/end", {
 
 const addTraceEvents = HttpApiEndpoint.post("addTraceEvents", "/api/v1/spans/:id/events", {
   params: spanId,
-  payload: [TraceEventInput, TraceEventsInput],
+  payload: [TraceEventInput, TraceEventsInput, TraceEventArray],
   success: [
     Schema.Union([TraceEvent, TraceBatchResult])
       .annotate({
@@ -556,7 +558,7 @@ export const listTraceEvents = HttpApiEndpoint.get("listTraceEvents", "/api/v1/s
 
 export const createTraces = HttpApiEndpoint.post("createTraces", "/api/v1/traces/batch", {
   query: syncQuery,
-  payload: TraceBatchInput,
+  payload: [TraceBatchInput, TraceOperationArray],
   success: [TraceBatchResult.pipe(ok), TraceBatchAccepted.pipe(HttpApiSchema.status(202))],
   error: errorsOf("text", 400, 401, 403, 413, 415, 422, 429, 503)
 }).pipe(

@@ -4,6 +4,7 @@
  */
 import { Effect, Stream } from "effect"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { oneInTurn } from "../../domain/TenantTurns.ts"
 import {
   type ComparedSpan,
   comparedSpan,
@@ -16,7 +17,6 @@ import type { RequestOf } from "../contract/Requests.ts"
 import { json } from "../messages/Answer.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
 import { readableView } from "../messages/StoreView.ts"
-import { oneInTurn } from "../messages/TenantSlots.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { DAG_SPANS_MAX, DIFF_TEXT_MAX, type diffExecutions } from "./TraceContract.ts"
 import { type TraceReads, traceReads } from "./TraceReads.ts"

@@ -5,6 +5,7 @@
 import { Effect, Stream } from "effect"
 import { defined } from "../../domain/Defined.ts"
 import { type JsonObject, parseJson } from "../../domain/json/Json.ts"
+import { oneInTurn } from "../../domain/TenantTurns.ts"
 import type { EdgeKind, GraphRequest } from "../../domain/traces/ExecutionGraph.ts"
 import { hintMembers } from "../../domain/traces/GraphHints.ts"
 import { idLength } from "../../domain/traces/SpanGraph.ts"
@@ -12,7 +13,6 @@ import { type FactDetails, parseFact, type TraceFact } from "../../domain/traces
 import { foldFacts, type TraceView } from "../../domain/traces/TraceView.ts"
 import type { OutlineDetails, SpanOutline, TraceStore } from "../../ports/TraceStore.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
-import { oneInTurn } from "../messages/TenantSlots.ts"
 import { DAG_EDGES_MAX, DAG_METADATA_MAX, DAG_SPANS_MAX, DAG_TEXT_MAX } from "./TraceContract.ts"
 
 const tooLarge = (what: string): ApiError =>

@@ -5,6 +5,7 @@
 import { Result, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { parseJson } from "../../domain/json/Json.ts"
+import { lineText } from "../../domain/json/LineText.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type { EventPlace, SpanPlace } from "../../ports/TraceStore.ts"
 import { JSON_TYPE, NDJSON_TYPE, negotiate } from "../messages/MediaTypes.ts"
@@ -74,7 +75,7 @@ export const wantsLines = (request: HttpServerRequest.HttpServerRequest): boolea
   negotiate(request.headers["accept"], [JSON_TYPE, NDJSON_TYPE]) === NDJSON_TYPE
 
 const textOf = (items: ReadonlyArray<unknown>): Uint8Array =>
-  Buffer.from(items.map((item) => `${JSON.stringify(item)}\n`).join(""))
+  Buffer.from(lineText(items.map((item) => `${JSON.stringify(item)}\n`).join("")))
 
 /** Texts in groups that are written at once. */
 const grouped = (texts: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> => {

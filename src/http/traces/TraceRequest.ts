@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { hasMember, parseStrictBatch } from "../../domain/json/StrictBatch.ts"
+import { isBatch, parseStrictBatch } from "../../domain/json/StrictBatch.ts"
 import { parseStrict, type StrictResult } from "../../domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import type { Sliced } from "../../domain/Slices.ts"
@@ -60,7 +60,7 @@ export const oneOperation: OperationsOf = (bytes) => one(parseStrict(bytes))
 export const optionalOperation: OperationsOf = (bytes) =>
   bytes.length === 0 ? one({ value: {} }) : oneOperation(bytes)
 
-/** `{"<member>": [...]}`. */
+/** `{"<member>": [...]}`, or the array alone. */
 export function* severalOperations(bytes: Buffer, member: string): Sliced<Operations> {
   const batch = yield* parseStrictBatch(bytes, member, BATCH_ITEMS_MAX)
   if ("problem" in batch) throw unreadable(batch.problem)
@@ -70,9 +70,9 @@ export function* severalOperations(bytes: Buffer, member: string): Sliced<Operat
 
 const EVENTS = "events"
 
-/** One trace event, or `{"events": [...]}`. */
+/** One trace event, or several as a batch. */
 export function* oneOrSeveralEvents(bytes: Buffer): Sliced<Operations> {
-  const areSeveral = yield* hasMember(bytes, EVENTS)
+  const areSeveral = yield* isBatch(bytes, EVENTS)
   return yield* areSeveral ? severalOperations(bytes, EVENTS) : oneOperation(bytes)
 }
 

@@ -206,12 +206,17 @@ export const TraceEventInput = Schema.Struct(eventFields).annotate({
   examples: [{ event_type: "tool.request", payload: { query: "refund policy" } }]
 })
 
-export const TraceEventsInput = Schema.Struct({
-  events: Schema.Array(TraceEventInput).check(
-    Schema.isMinLength(1),
-    Schema.isMaxLength(BATCH_ITEMS_MAX)
-  )
-}).annotate({
+const traceEvents = Schema.Array(TraceEventInput).check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(BATCH_ITEMS_MAX)
+)
+
+export const TraceEventArray = traceEvents.annotate({
+  identifier: "TraceEventArray",
+  description: "The events without the object around them."
+})
+
+export const TraceEventsInput = Schema.Struct({ events: traceEvents }).annotate({
   identifier: "TraceEventsInput",
   examples: [{ events: [{ event_type: "tool.request" }, { event_type: "tool.response" }] }]
 })
@@ -259,12 +264,17 @@ export const TraceOperationInput = Schema.Union([
   })
 ]).annotate({ identifier: "TraceOperationInput" })
 
-export const TraceBatchInput = Schema.Struct({
-  operations: Schema.Array(TraceOperationInput).check(
-    Schema.isMinLength(1),
-    Schema.isMaxLength(BATCH_ITEMS_MAX)
-  )
-}).annotate({
+const operations = Schema.Array(TraceOperationInput).check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(BATCH_ITEMS_MAX)
+)
+
+export const TraceOperationArray = operations.annotate({
+  identifier: "TraceOperationArray",
+  description: "The operations without the object around them."
+})
+
+export const TraceBatchInput = Schema.Struct({ operations }).annotate({
   identifier: "TraceBatchInput",
   examples: [
     {

@@ -7,7 +7,7 @@ import { hash } from "node:crypto"
 import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
 import { type Decision, Receipts } from "../../actors/follower/Receipts.ts"
 import { derivedUuid, makeReceiptId, uuidv7 } from "../../domain/Identifiers.ts"
-import type { StrictResult } from "../../domain/json/StrictJson.ts"
+import type { NumberTexts, StrictOptions, StrictResult } from "../../domain/json/StrictJson.ts"
 import {
   bodyFingerprint,
   type Command,
@@ -24,7 +24,7 @@ import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import { CommandLog, type CommandLogBusy, type CommandTooLarge } from "../commands/CommandLog.ts"
 import { submitForDecision } from "../commands/NewCommand.ts"
-import { type PrepareLimits, prepareItem } from "./Prepare.ts"
+import { type PrepareLimits, prepareItem, shownPath } from "./Prepare.ts"
 
 /** Milliseconds that a request waits for its commit, or for the sequencer's decision, at most. */
 export const COMMIT_TIMEOUT_MS = 10_000
@@ -60,6 +60,24 @@ export interface PrepareItemsOptions {
   readonly secret: string
   readonly limits: PrepareLimits
   readonly idempotency: IdempotencyKey | undefined
+  /** Actions may have any printable name. */
+  readonly anyAction?: boolean
+  /** Numbers in metadata that no double holds are kept as texts. */
+  readonly numbersAsText?: boolean
+}
+
+/** How the items of a request are read. */
+export const readingOf = ({ numbersAsText }: PrepareItemsOptions): StrictOptions =>
+  numbersAsText === true ? { textsBelow: "metadata" } : {}
+
+const KEPT_AS_TEXT = "kept as text: no double holds the number"
+
+/** What the answer says of numbers that were kept as texts. */
+const textWarnings = (index: number, { count, paths }: NumberTexts): ReadonlyArray<ItemWarning> => {
+  const named = paths.map((field) => ({ index, field: shownPath(field), message: KEPT_AS_TEXT }))
+  const more = count - paths.length
+  const message = `${KEPT_AS_TEXT}, as with ${more} more in this item`
+  return more === 0 ? named : [...named, { index, field: "metadata", message }]
 }
 
 /**
@@ -73,7 +91,7 @@ export const prepareItems = (
 /** The same for some items of a request, each with its index. */
 export function* prepareEach(
   items: Iterable<readonly [number, StrictResult]>,
-  { idempotency, limits, mode, secret, tenantId }: PrepareItemsOptions,
+  { anyAction = false, idempotency, limits, mode, secret, tenantId }: PrepareItemsOptions,
   acceptedAt: string
 ): Sliced<PreparedItems> {
   const events = new EventBatchBuilder()
@@ -85,6 +103,7 @@ export function* prepareEach(
     acceptedAt,
     secret,
     limits,
+    anyAction,
     ...keyOption(idempotency)
   }
   for (const [index, item] of items) {
@@ -100,6 +119,7 @@ export function* prepareEach(
     }
     events.add(prepared.ok)
     for (const field of prepared.warnings) warnings.push({ index, field })
+    if (item.texts !== undefined) warnings.push(...textWarnings(index, item.texts))
   }
   return { events: events.build(), errors, warnings }
 }

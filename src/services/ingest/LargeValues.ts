@@ -209,10 +209,8 @@ class Cutter {
   }
 }
 
-/** An object with references in it; `beside` is what stays of attributes that leave as a whole. */
-type Cut = (object: JsonObject, apart: ValuesApart, beside: () => JsonObject) => JsonObject
-
-const nothing = (): JsonObject => ({})
+/** An object with references in it. */
+type Cut = (object: JsonObject, apart: ValuesApart) => JsonObject
 
 const byStep =
   (step: Step): Cut =>
@@ -225,15 +223,11 @@ const SMALLEST: Step = { over: 256, preview: 0, isWhole: true }
 /**
  * So many members that not even their values alone can go: `attributes` as a whole, or all of it.
  */
-const withoutMembers: Cut = (object, apart, beside) => {
+const withoutMembers: Cut = (object, apart) => {
   const whole = (value: JsonObject) => reference(canonicalize(value), 0, apart, true)
   if (!isObject(object["attributes"])) return whole(object)
   const { attributes, ...rest } = object
-  return {
-    ...byStep(SMALLEST)(rest, apart, beside),
-    ...beside(),
-    attributes: whole(attributes as JsonObject)
-  }
+  return { ...byStep(SMALLEST)(rest, apart), attributes: whole(attributes as JsonObject) }
 }
 
 /** The next one where the one before was not enough. All put apart the same texts, or none. */
@@ -266,18 +260,16 @@ const CUTS: ReadonlyArray<ReadonlyArray<Cut>> = [TEXT_CUTS, ...MEMBER_CUTS.map((
 /**
  * The RFC 8785 text of an object without texts of more than 8 KiB, and of at most `bytesMax` bytes:
  * what has no room, of `attributes` in it whole members too, is in `apart`. Undefined if that is
- * not enough. `write` makes the text, which may have more in it than the object; `beside` is what
- * stays of attributes that are put apart as a whole.
+ * not enough. `write` makes the text, which may have more in it than the object.
  */
 export const withoutLargeTexts = (
   object: JsonObject,
   bytesMax: number,
   apart: ValuesApart,
-  write: (object: JsonObject) => string = canonicalize,
-  beside: () => JsonObject = nothing
+  write: (object: JsonObject) => string = canonicalize
 ): string | undefined => {
   if (hasTooManyNames(object, bytesMax)) {
-    const text = write(withoutMembers(object, apart, beside))
+    const text = write(withoutMembers(object, apart))
     return isLonger(text, bytesMax) ? undefined : text
   }
   const whole = write(object)
@@ -286,7 +278,7 @@ export const withoutLargeTexts = (
   for (const cuts of CUTS) {
     for (const cut of cuts) {
       const tried = apart.copy()
-      const rest = cut(object, tried, beside)
+      const rest = cut(object, tried)
       if (tried.references === apart.references) {
         if (isTooLong) break
         return whole

@@ -7,6 +7,8 @@ import { hash } from "node:crypto"
 import {
   ACTION_FORM,
   ACTION_LENGTH_MAX,
+  ANY_ACTION_FORM,
+  ANY_ACTION_LENGTH_MAX,
   EMAIL_LENGTH_MAX,
   EVENT_BYTES_MAX,
   isText,
@@ -26,6 +28,8 @@ import {
   derivedUuid,
   ID_LENGTH_MAX,
   isClientId,
+  isPartyId,
+  PARTY_ID_LENGTH_MAX,
   randomHex,
   uuidv7
 } from "../../domain/Identifiers.ts"
@@ -65,6 +69,8 @@ export interface PrepareOptions {
   readonly idempotencyKey?: string
   /** The service's own event: only these may have an action that starts with `alk.`. */
   readonly isOwn?: true
+  /** Actions may have any printable name. */
+  readonly anyAction?: boolean
   readonly limits?: PrepareLimits
 }
 
@@ -97,7 +103,10 @@ export const WARNINGS_MAX = 20
 /** Characters of an unknown field's path that a warning repeats. */
 export const WARNING_LENGTH_MAX = 128
 
-/** Hex digits of a fingerprint: 16 bytes. */
+/**
+ * Hex digits of a fingerprint, 16 bytes: of what is stored of an item, however it was written. A time of
+ * acceptance is no part of it: a retry has another one.
+ */
 export const FINGERPRINT_LENGTH = 32
 
 /** Thrown where a field is refused, caught where the item is prepared. */
@@ -123,18 +132,28 @@ const requireObject = (item: Fields, name: string, example: string): Fields => {
   return isObject(value) ? value : refuse("invalid_value", name, `must be an object, ${example}`)
 }
 
-const ID_FORM = `1 to ${ID_LENGTH_MAX} characters without control characters`
+/** What an id may be. */
+interface IdForm {
+  readonly lengthMax: number
+  readonly isOne: (text: string) => boolean
+}
 
-export const checkId = (value: unknown, path: string): string =>
-  typeof value === "string" && isClientId(value)
+const clientId: IdForm = { lengthMax: ID_LENGTH_MAX, isOne: isClientId }
+const partyId: IdForm = { lengthMax: PARTY_ID_LENGTH_MAX, isOne: isPartyId }
+
+const described = ({ lengthMax }: IdForm): string =>
+  `a string of 1 to ${lengthMax} characters without control characters`
+
+export const checkId = (value: unknown, path: string, form = clientId): string =>
+  typeof value === "string" && form.isOne(value)
     ? value
-    : refuse("invalid_value", path, `must be a string of ${ID_FORM}`)
+    : refuse("invalid_value", path, `must be ${described(form)}`)
 
-export const requireId = (object: Fields, name: string, path: string): string => {
+export const requireId = (object: Fields, name: string, path: string, form = clientId): string => {
   const value = memberOf(object, name)
   return value === undefined
-    ? refuse("missing_field", path, `required; send a string of ${ID_FORM}`)
-    : checkId(value, path)
+    ? refuse("missing_field", path, `required; send ${described(form)}`)
+    : checkId(value, path, form)
 }
 
 export const optionalText = (
@@ -167,19 +186,28 @@ export const oneOf = (
     : refuse("invalid_value", path, `must be one of ${values.join(", ")}`)
 }
 
-const checkAction = (value: unknown, lengthMax: number, isOwn: boolean): string => {
+/** What is wrong with an action of any name. */
+const ofAnyName = (value: unknown): string | undefined =>
+  typeof value === "string" && ANY_ACTION_FORM.test(value)
+    ? undefined
+    : `must be a string of 1 to ${ANY_ACTION_LENGTH_MAX} printable characters`
+
+/** What is wrong with an action of the form noun.verb. */
+const ofDottedName = (value: unknown, lengthMax: number): string | undefined =>
+  typeof value === "string" && value.length <= lengthMax && ACTION_FORM.test(value)
+    ? undefined
+    : "must be two or more segments of ASCII letters, digits, _ and - joined by dots, like "
+      + `document.read, at most ${lengthMax} characters; actions=any takes any printable name`
+
+const checkAction = (value: unknown, options: PrepareOptions, lengthMax: number): string => {
   if (value === undefined) {
     return refuse("missing_field", "action", "required; send a name like document.read")
   }
-  if (typeof value !== "string" || value.length > lengthMax || !ACTION_FORM.test(value)) {
-    return refuse(
-      "invalid_action",
-      "action",
-      "must be two or more segments of ASCII letters, digits, _ and - joined by dots, "
-        + `like document.read, at most ${lengthMax} characters`
-    )
+  const problem = options.anyAction === true ? ofAnyName(value) : ofDottedName(value, lengthMax)
+  if (typeof value !== "string" || problem !== undefined) {
+    return refuse("invalid_action", "action", problem ?? "must be a string")
   }
-  return !isOwn && value.startsWith(RESERVED_ACTION_PREFIX)
+  return options.isOwn !== true && value.startsWith(RESERVED_ACTION_PREFIX)
     ? refuse("invalid_action", "action", "names that start with alk. are reserved; choose another")
     : value
 }
@@ -227,7 +255,7 @@ const ITEM_FIELDS = ["id", "timestamp", "actor", "action", "resource", "outcome"
 const ACTOR_FIELDS = ["id", "type", "email"]
 const RESOURCE_FIELDS = ["id", "type", "name"]
 
-const shownPath = (path: string): string =>
+export const shownPath = (path: string): string =>
   path.length > WARNING_LENGTH_MAX ? `${path.slice(0, WARNING_LENGTH_MAX)}…` : path
 
 /** Refuse a member that is not known, with the name that was probably meant. */
@@ -278,11 +306,11 @@ const quoteIfPresent = (text: string | undefined): string | undefined =>
 
 const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Checked => {
   const isBatch = options.mode === "batch"
-  const clientId = memberOf(item, "id")
-  const id = clientId === undefined ? generatedId(options) : checkId(clientId, "id")
+  const given = memberOf(item, "id")
+  const id = given === undefined ? generatedId(options) : checkId(given, "id")
   const timestamp = instantOf(item, "timestamp") ?? options.acceptedAt
   const actor = requireObject(item, "actor", '{"id": …, "type": …}')
-  const actorId = requireId(actor, "id", "actor.id")
+  const actorId = requireId(actor, "id", "actor.id", partyId)
   const email = optionalText(actor, "email", "actor.email", EMAIL_LENGTH_MAX)
   const defaultType = email === undefined ? "system" : "human"
   const actorType = oneOf(
@@ -291,13 +319,9 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
     ACTOR_TYPES,
     isBatch ? defaultType : undefined
   )
-  const action = checkAction(
-    memberOf(item, "action"),
-    limits.actionLengthMax,
-    options.isOwn === true
-  )
+  const action = checkAction(memberOf(item, "action"), options, limits.actionLengthMax)
   const resource = requireObject(item, "resource", '{"id": …, "type": …}')
-  const resourceId = requireId(resource, "id", "resource.id")
+  const resourceId = requireId(resource, "id", "resource.id", partyId)
   const resourceType = requireId(resource, "type", "resource.type")
   const name = optionalText(resource, "name", "resource.name", NAME_LENGTH_MAX)
   const outcome = oneOf(
@@ -321,7 +345,7 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
       actorId: quote(actorId),
       actorType: `"${actorType}"`,
       actorEmail: quoteIfPresent(email),
-      action: `"${action}"`,
+      action: quote(action),
       resourceId: quote(resourceId),
       resourceType: quote(resourceType),
       resourceName: quoteIfPresent(name),
@@ -342,9 +366,8 @@ export const withoutNulls = (object: Fields): Fields =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null))
 
 /**
- * RFC 8785 text of the item as it was sent, without what is null and so absent: a retry may leave
- * it out. Put together from the texts that are there already; unknown fields have none, so they
- * take the long way.
+ * RFC 8785 text of the item as it was sent, without what is null and so absent: what its size is. Put
+ * together from the texts that are there already; unknown fields have none, so they take the long way.
  */
 const sentText = ({ actor, item, resource, texts, warnings }: Checked): string => {
   if (warnings.length > 0) {
@@ -396,7 +419,9 @@ const finish = (checked: Checked, options: PrepareOptions, limits: PrepareLimits
   }
   if (memberOf(item, "id") !== undefined) {
     prepared.dedupKey = dedupKeyOf(tenantId, id)
-    prepared.fingerprint = hash("sha256", secret + sent, "hex").slice(0, FINGERPRINT_LENGTH)
+    const isTimed = memberOf(item, "timestamp") !== undefined
+    const same = isTimed ? prepared.body : bodyText({ ...texts, timestamp: '""' })
+    prepared.fingerprint = hash("sha256", secret + same, "hex").slice(0, FINGERPRINT_LENGTH)
   }
   return { ok: prepared, warnings }
 }

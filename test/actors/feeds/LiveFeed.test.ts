@@ -10,7 +10,7 @@ import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.t
 import { noProgress } from "../../../src/domain/records/Progress.ts"
 import { EventLog, type LogRecord, type Position } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
-import { Chain } from "../../verify/support/Chains.ts"
+import { Chain, type Fields } from "../../verify/support/Chains.ts"
 import { FollowedState } from "../support/FollowedState.ts"
 import { whileTimePasses } from "../support/PassingTime.ts"
 
@@ -30,8 +30,19 @@ class World {
   searches: Duration.Input = 0
 
   commit(...actions: ReadonlyArray<string>): void {
+    this.commitAll(...actions.map((action) => ({ action })))
+  }
+
+  commitAll(...events: ReadonlyArray<Fields>): void {
     const first = this.end
-    for (const action of actions) this.#write(this.chain.append({ action }))
+    for (const event of events) this.#write(this.chain.append(event))
+    this.state.cover(first, this.end)
+  }
+
+  /** The first event of another tenant in the same partition. */
+  commitOther(tenantId: string): void {
+    const first = this.end
+    this.#write(new Chain(tenantId).append(), tenantId)
     this.state.cover(first, this.end)
   }
 
@@ -42,9 +53,9 @@ class World {
     this.#write(other.append({ action }))
   }
 
-  #write(body: string): void {
+  #write(body: string, tenantId = "acme"): void {
     const [offset, value] = [this.end, Buffer.from(body)]
-    this.#records.push({ offset, timestamp: 0, key: Buffer.from("acme"), value, headers: {} })
+    this.#records.push({ offset, timestamp: 0, key: Buffer.from(tenantId), value, headers: {} })
   }
 
   /** A record of whose JSON only the link at its end is left. */
@@ -237,6 +248,35 @@ describe("the live stream of events", () => {
       world.commit("b.wanted", "a.other", "b.wanted")
       assert.deepStrictEqual(yield* idsOf(stream, 2), [1, 3])
     }).pipe(Effect.scoped, Effect.provide(layerFeed(world)), whileTimePasses)
+  })
+
+  it.effect("lets no tenant wait for the filters of another one", () => {
+    const world = new World()
+    const costly = Array.from({ length: 60 }, (_, n) => `-metadata.l>${1e6 + n}`).join(" ")
+    const metadata = { l: Array.from({ length: 8_000 }, (_, n) => n) }
+    return Effect.gen(function* () {
+      const filtered = yield* Effect.forEach(Array.from({ length: 10 }), (_, n) =>
+        subscribe({ filter: { metadata: [], where: `${costly} -metadata.l>${2e6 + n}` } })
+      )
+      const other = yield* subscribe({ tenantId: "umbrella" })
+      let passed = 0
+      const reading = yield* Effect.forEach(
+        filtered,
+        (stream) =>
+          Stream.runForEach(stream, (bytes) =>
+            Effect.sync(() => {
+              passed += idsIn(bytes).length
+            })
+          ),
+        { concurrency: "unbounded" }
+      ).pipe(Effect.forkScoped)
+      world.commitAll(...Array.from({ length: 8 }, () => ({ metadata })))
+      world.commitOther("umbrella")
+      assert.deepStrictEqual(yield* idsOf(other, 1), [1])
+      assert.isBelow(passed, 80)
+      yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => passed === 80 }))
+      yield* Fiber.interrupt(reading)
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world, 20)), whileTimePasses)
   })
 
   it.effect("has a burst once in memory, however many wait for it", () => {

@@ -173,8 +173,7 @@ it.effect("heads are what the last record of each says", () =>
 const noApplied = {
   command_offset: 0,
   traces_forgotten: 0,
-  events_total: 12,
-  facts_total: 0,
+  heads_digest: "a".repeat(64),
   writers_total: 0
 }
 const head = { hash: "0".repeat(64), created_at: "2026-11-21T00:00:00.000000Z", tree: null }

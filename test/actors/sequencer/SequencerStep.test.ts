@@ -12,7 +12,8 @@ import {
   finishReplay,
   replay,
   type SequencerState,
-  snapshot
+  snapshot,
+  totalsOf
 } from "../../../src/actors/sequencer/SequencerState.ts"
 import { type ReceivedCommand, step } from "../../../src/actors/sequencer/SequencerStep.ts"
 import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
@@ -152,6 +153,7 @@ const run = (
     say(said, changes)
     if (restartAfterEach) state = changelog.restart()
     else advance(state, changes, ends)
+    assert.deepStrictEqual(changes.totals, totalsOf(state))
   }
   return { said, state, changelog }
 }

@@ -8,6 +8,7 @@ import {
   missingExecutionsOf,
   type TraceCommand
 } from "../../../src/actors/sequencer/traces/MissingExecutions.ts"
+import { endDue } from "../../../src/actors/sequencer/traces/OtlpStep.ts"
 import { type EventMark, TraceDraft } from "../../../src/actors/sequencer/traces/TraceDraft.ts"
 import { traceRecords, unloggedUpTo } from "../../../src/actors/sequencer/traces/TraceRecords.ts"
 import { type EvictionLimits, TraceState } from "../../../src/actors/sequencer/traces/TraceState.ts"
@@ -31,6 +32,8 @@ import {
   type EndExecution,
   type EndSpan,
   type EraseExecution,
+  type OtlpEvent,
+  type RecordOtlpEvents,
   type RecordOtlpSpan,
   type StartExecution,
   type StartSpan,
@@ -169,6 +172,23 @@ export const otlpSpan = (
   ...more
 })
 
+export const otlpEvents = (
+  trace: string,
+  spanId: string,
+  events: ReadonlyArray<OtlpEvent>,
+  more: Partial<RecordOtlpEvents> = {}
+): RecordOtlpEvents => ({
+  op: "otlp.events",
+  index: 0,
+  executionId: trace,
+  syntheticRootId: `synthetic-${trace}`,
+  spanId,
+  startedAt: at(0),
+  agentId: `agent of ${spanId}`,
+  events,
+  ...more
+})
+
 export const erase = (executionId: string): EraseExecution => ({
   op: "execution.erase",
   index: 0,
@@ -261,6 +281,27 @@ export class Partition {
       })
       return done
     })
+    this.#commit(draft)
+    return applied
+  }
+
+  /** Time passes, and what ends by the clock ends. */
+  pass(seconds: number): void {
+    this.now = at((Date.parse(this.now) - Date.parse(NOW)) / 1_000 + seconds)
+    const nowMicros = microsOf(this.now)
+    const inPart = this.state
+      .due(nowMicros, Number.POSITIVE_INFINITY)
+      .filter(({ header }) => !header.complete)
+    const executions = inPart.map(({ executionId: id, tenantId }) => ({ tenantId, id }))
+    this.#load({ executions, spans: [] }, false)
+    const draft = new TraceDraft(this.state, this.heads, this.now, { hasStore: true })
+    for (const entry of this.state.due(nowMicros, Number.POSITIVE_INFINITY)) {
+      draft.takeOver(endDue(draft, entry.tenantId, entry.executionId))
+    }
+    this.#commit(draft)
+  }
+
+  #commit(draft: TraceDraft): void {
     const firstOffset = this.#next
     this.#write(traceRecords(draft, firstOffset))
     this.#unlogged = Math.max(this.#unlogged, unloggedUpTo(draft, firstOffset))
@@ -272,7 +313,6 @@ export class Partition {
     if (draft.facts.length > 0) this.#next += draft.facts.length + 1
     for (const [tenantId, head] of draft.heads) this.heads.set(tenantId, head)
     this.state.advance(draft, firstOffset)
-    return applied
   }
 
   /** Run commands through the given moments, over and over. */

@@ -115,7 +115,7 @@ const fill = Effect.gen(function* () {
       true
     )
   )
-  return shown.map(String)
+  return shown.map(({ bytes }) => String(bytes))
 })
 
 const layerOn = (url: string) =>

@@ -275,3 +275,27 @@ describe("a filter of many conditions", () => {
     assert.isAtMost(reads(), 2)
   })
 })
+
+describe("a path through lists", () => {
+  const metadata = {
+    tags: [{ k: "env", v: "prod" }, [{ v: ["a", 5] }], "loose", { k: "none" }],
+    deep: { list: [{ in: [{ n: 1 }, { n: 2 }] }] },
+    "key[].v": "whole",
+    object: { v: "prod" }
+  }
+  it.each([
+    ["metadata.tags[].v:prod", true],
+    ["metadata.tags[].v:a metadata.tags[].v>4", true],
+    ["metadata.tags[].v:pr* metadata.tags[]:loose", true],
+    ["metadata.tags[].v!=prod", false],
+    ["metadata.tags[].k:prod", false],
+    ["metadata.tags[].none:*", false],
+    ["metadata.deep.list[].in[].n:2 metadata.deep.list[].in[].n>=2", true],
+    ["metadata.key[].v:whole", true],
+    ["metadata.object[].v:prod", false],
+    ["metadata.tags.v:prod", false]
+  ])("%s is %s", (where, holds) => {
+    const of = new FilteredEvent(withMetadata(metadata))
+    assert.strictEqual(matcherOf({ ...emptyFilter, where })(of), holds)
+  })
+})

@@ -2,7 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import {
-  hasMember,
+  areLines,
+  isBatch,
   parseStrictBatch,
   parseStrictLines,
   type StrictBatch
@@ -34,6 +35,16 @@ describe("parseStrictBatch", () => {
           itemsOf(batch(`{"more":{"events":[1]},"events":[${texts.join(",")}]}`)),
           texts.map(parse)
         )
+      }),
+      { numRuns: runs(1_000) }
+    )
+  })
+
+  it("takes the array alone for the batch", () => {
+    fc.assert(
+      fc.property(fc.array(jsonText, { minLength: 1, maxLength: 3 }), (texts) => {
+        const list = `[${texts.join(" , ")}]`
+        assert.deepStrictEqual(batch(` ${list}\n`), batch(`{"events":${list}}`))
       }),
       { numRuns: runs(1_000) }
     )
@@ -92,6 +103,10 @@ describe("parseStrictBatch", () => {
     ["", "invalid_json"],
     ['{"events":[{"a":1e400}],}', "invalid_json"],
     ["[]", "invalid_request"],
+    ["[1,2,3,4]", "invalid_request"],
+    ["[1", "invalid_json"],
+    ["[1]x", "invalid_json"],
+    ["[1,]", "invalid_json"],
     ["null", "invalid_request"],
     ["{}", "invalid_request"],
     ['{"events":{}}', "invalid_request"],
@@ -143,16 +158,30 @@ describe("parseStrictLines", () => {
   })
 })
 
-describe("hasMember", () => {
+describe("isBatch", () => {
   it.each([
     ['{"events":[1]}', true],
     [' {"a":{"events":1},"\\u0065vents":1', true],
     ['{"a":{"events":1},"b":["events"]}', false],
-    ['["events"]', false],
+    ['["events"]', true],
     ["{", false],
     ["", false]
   ])("looks at the outermost members only: %s", (text, expected) => {
-    assert.strictEqual(finish(hasMember(Buffer.from(text), "events")), expected)
+    assert.strictEqual(finish(isBatch(Buffer.from(text), "events")), expected)
+  })
+})
+
+describe("areLines", () => {
+  it.each([
+    ['{"a":1}\n{"a":2}\n', true],
+    [' {"a":{}}{', true],
+    ['{"a":1}\n', false],
+    ['{"a":1} x', false],
+    ["[{}]\n[{}]", false],
+    ['{"a":', false],
+    ["", false]
+  ])("sees an object behind the first one: %s", (text, expected) => {
+    assert.strictEqual(areLines(Buffer.from(text)), expected)
   })
 })
 
@@ -169,7 +198,11 @@ describe("work", () => {
     Buffer.from(head + part.repeat(MEGABYTES_8 / part.length) + tail)
 
   it("is refused after as many items as there may be, however many were sent", () => {
-    for (const body of [filled("{},", '{"events":['), filled("1,", '{"events":[')]) {
+    for (const body of [
+      filled("{},", '{"events":['),
+      filled("1,", '{"events":['),
+      filled("1,", "[")
+    ]) {
       assert.strictEqual(stepsOf(parseStrictBatch(body, "events", 100)), 101)
     }
     for (const body of [filled("{}\n"), filled("[\n")]) {

@@ -161,7 +161,7 @@ describe("parseStrict", () => {
   it("counts levels from a member of the object: metadata is the first", () => {
     const nested = (levels: number) => `{"metadata":${"[".repeat(levels)}${"]".repeat(levels)}}`
     assert.isTrue("value" in parse(nested(NESTING_MAX)))
-    assert.include(problemIn(parse(nested(NESTING_MAX + 1))).message, "32 levels")
+    assert.include(problemIn(parse(nested(NESTING_MAX + 1))).message, "64 levels")
   })
 })
 
@@ -179,7 +179,26 @@ describe("isExactNumber", () => {
     )
   })
 
-  it("holds for a number exactly if its text has the value of the canonical one", () => {
+  it("holds for what printers of 17 digits make of every double, but for integers", () => {
+    const double = fc.double({ noNaN: true, noDefaultInfinity: true })
+    fc.assert(
+      fc.property(double, (n) => {
+        const text = n.toExponential(16)
+        assert.isTrue(isExactNumber(text), text)
+        assert.strictEqual(Number(text), Math.abs(n) === 0 ? 0 : n)
+      })
+    )
+    assert.isTrue(isExactNumber("0.10000000000000001"))
+    assert.isTrue(isExactNumber("-0.29999999999999999"))
+    assert.isFalse(isExactNumber("0.10000000000000004"))
+    assert.isFalse(isExactNumber("0.100000000000000011"))
+    // 2 to the 55th, whose shortest form ends in 70.
+    assert.isFalse(isExactNumber("36028797018963968"))
+    assert.isFalse(isExactNumber("9007199254740993"))
+    assert.isFalse(isExactNumber("12345678901234567890.5"))
+  })
+
+  it("holds for a number exactly if its text has the value of the canonical one, or of 17 digits", () => {
     const fraction = (text: string): readonly [bigint, bigint] => {
       const [mantissa, exponent = "0"] = text.toLowerCase().split("e")
       const [whole, decimals = ""] = mantissa!.split(".")
@@ -190,12 +209,14 @@ describe("isExactNumber", () => {
     fc.assert(
       fc.property(number, (text) => {
         const nearest = Number(text)
-        const isEqual = (): boolean => {
+        const isEqual = (other: string): boolean => {
           const [a, b] = fraction(text)
-          const [c, d] = fraction(String(nearest))
+          const [c, d] = fraction(other)
           return a * d === c * b
         }
-        assert.strictEqual(isExactNumber(text), Number.isFinite(nearest) && isEqual(), text)
+        const isExact = (): boolean =>
+          isEqual(String(nearest)) || (/[.e]/i.test(text) && isEqual(nearest.toPrecision(17)))
+        assert.strictEqual(isExactNumber(text), Number.isFinite(nearest) && isExact(), text)
       }),
       { numRuns: runs(1_000) }
     )

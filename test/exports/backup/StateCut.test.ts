@@ -1,7 +1,9 @@
 /** Where the changelog cuts a partition, and which records of other topics are after that. */
 import { assert, describe, it } from "vitest"
 import type { BackupRecord } from "../../../src/domain/backup/BackupSegment.ts"
+import { chains } from "../../../src/domain/chain/Chains.ts"
 import { makeCheckpoint, signerOf } from "../../../src/domain/chain/Checkpoint.ts"
+import { digestOfSum } from "../../../src/domain/chain/HeadsDigest.ts"
 import { Frontier } from "../../../src/domain/chain/MerkleTree.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import { everythingOwn } from "../../../src/domain/records/OwnOffsets.ts"
@@ -42,8 +44,7 @@ const applied = (command: number, events: number, traces: number) => ({
   events_next: events,
   traces_next: traces,
   traces_forgotten: 0,
-  events_total: 0,
-  facts_total: 0,
+  heads_digest: hash,
   writers_total: 0
 })
 
@@ -84,17 +85,16 @@ describe("the cut of a partition", () => {
       [true, false, false, true, true, false]
     )
     assert.deepStrictEqual(
-      cut.heads.map(({ chain, sequenceNumber, tenantId }) => [tenantId, chain, sequenceNumber]),
-      [
-        ["acme", "events", 4],
-        ["acme", "traces", 7]
-      ]
+      chains.map((chain) => cut.heads[chain].get("acme")?.sequence_number),
+      [4, 7]
     )
+    assert.strictEqual(cut.headsDigest, hash)
   })
 
   it("of a partition that nothing was applied to is before everything", () => {
     const cut = stateCutOf(keyed(record(0, "meta", { format: 1, partitions: 2 })))
-    assert.deepInclude(cut, { applied: -1, heads: [], signers: [] })
+    assert.deepInclude(cut, { applied: -1, signers: [], headsDigest: digestOfSum(0n) })
+    assert.deepStrictEqual(cut.heads, { events: new Map(), traces: new Map() })
     assert.deepStrictEqual(cut.ends, { events: undefined, traces: undefined })
   })
 })
@@ -103,8 +103,9 @@ describe("a record that no changelog names", () => {
   const cut: StateCut = {
     applied: 9,
     ends: { events: 12, traces: 0 },
-    heads: [{ tenantId: "acme", chain: "events", sequenceNumber: 2, hash }],
+    heads: { events: new Map([["acme", { sequence_number: 2, hash }]]), traces: new Map() },
     own: everythingOwn,
+    headsDigest: hash,
     signers: [],
     at: NOW
   }

@@ -87,8 +87,6 @@ describe("a pack", () => {
     assert.deepStrictEqual(
       [...pack.files.keys()],
       [
-        "README.txt",
-        "verification.json",
         "evidence.pdf",
         "events.ndjson",
         "links.ndjson",
@@ -113,6 +111,8 @@ describe("a pack", () => {
         "verify.html",
         "verify.mjs",
         "verify.py",
+        "README.txt",
+        "verification.json",
         "manifest.json",
         "manifest.sig",
         "sha256sums.txt"

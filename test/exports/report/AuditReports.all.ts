@@ -499,7 +499,11 @@ describe("a report", () => {
     const input = inputOf(verificationOf(40, scripts, { erased_events: 3 }))
     const options = { size: 40, eventAt: scripts }
     const { fonts, fontsNotEmbedded, text } = await reportOf(options, input, Infinity)
-    for (const name of ["Arabic", "Hebrew", "SC", "Mono"]) {
+    assert.isTrue(
+      fonts.some((font) => font.includes("GowunDodum")),
+      "Hangul"
+    )
+    for (const name of ["Arabic", "Hebrew", "Thai", "SC", "Mono"]) {
       assert.isTrue(
         fonts.some((font) => font.includes(`NotoSans${name}`)),
         name
@@ -513,13 +517,13 @@ describe("a report", () => {
       "Ελληνικά",
       "Жёлтый",
       "Łódź",
-      "Việt"
+      "Việt",
+      "한국어"
     ]) {
       assert.include(text, sample)
     }
     assert.match(text, /[\u0600-\u06ff]{3}/)
     assert.match(text, /[\u0590-\u05ff]{3}/)
-    assert.include(text, "U+D55C")
     assert.include(text, "U+1F600")
     assert.match(text, /Details erased 2026-06-01 12:00:00 UTC/)
     assert.match(text, /Erasures 2 recorded\./)

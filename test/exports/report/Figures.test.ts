@@ -290,8 +290,9 @@ describe("boundedFilter", () => {
 describe("fonts", () => {
   it("know what they have glyphs for", () => {
     const has = (character: string) => hasGlyph(character.codePointAt(0)!)
-    for (const character of "aé€Жאع中あ") assert.isTrue(has(character), character)
-    for (const character of ["한", "😀", "ก", "\ue000"]) assert.isFalse(has(character), character)
+    for (const character of "aé€Жאع中あ한글힣กูทहिन्दी") assert.isTrue(has(character), character)
+    for (const character of ["\u1112", "😀", "த", "\ue000"])
+      assert.isFalse(has(character), character)
   })
 
   it("embed a face per subset and weight, with the characters used and no others", () => {
@@ -304,5 +305,7 @@ describe("fonts", () => {
         .sort(),
       ["U+4e2d", "U+6587"]
     )
+    assert.include(ranges(fontFaces(["กำ"])), "U+e01,U+e32-e33,U+e4d")
+    assert.include(ranges(fontFaces(["\u0958"])), "U+915,U+93c,U+958")
   })
 })

@@ -37,7 +37,7 @@ const readBack = (markup: string): string =>
 
 describe("shown", () => {
   it("leaves ordinary text of embedded scripts as it is", () => {
-    const texts = "a b|Łódź|محمد|דוח|季度报告|カタカナ|हिन्दी|Việt|10\u00a0%"
+    const texts = "a b|Łódź|محمد|דוח|季度报告|カタカナ|हिन्दी|한국어 힣|ผู้ใช้|Việt|10\u00a0%"
     for (const text of texts.split("|")) {
       assert.strictEqual(shown(text).markup, `<bdi dir="auto" class="foreign">${text}</bdi>`)
     }

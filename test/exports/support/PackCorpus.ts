@@ -11,6 +11,8 @@ import { keysDocument } from "../../../src/http/chain/PublicKeys.ts"
 import { publishedKeys } from "../../../src/services/checkpoints/SigningKeys.ts"
 import { FactChain, type Placed } from "../../adapters/clickhouse/support/StoredFacts.ts"
 import { hostileItems, TestChain } from "./Chains.ts"
+import { changeClaims } from "./ClaimChanges.ts"
+import { Dice } from "./Dice.ts"
 import { PackEditor } from "./PackEditor.ts"
 import {
   checkpointOf,
@@ -84,31 +86,6 @@ const plainBase = (chain: TestChain, zip: Buffer): Base => ({
   signers: [otherSigner, signer, signer],
   kept: (size) => checkpointOf(chain, size).note
 })
-
-/** Numbers from a seed (mulberry32). */
-class Dice {
-  #state: number
-
-  constructor(seed: number) {
-    this.#state = (seed * 2_654_435_761) >>> 0
-  }
-
-  below(count: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296) * count)
-  }
-
-  one<A>(values: ReadonlyArray<A>): A {
-    return values[this.below(values.length)]!
-  }
-
-  /** True once in so many times. */
-  once(times: number): boolean {
-    return this.below(times) === 0
-  }
-}
 
 /** Signs the manifest of a pack as it is. */
 export const sign = (pack: PackEditor, tenant: string, by = signer): PackEditor => {
@@ -191,6 +168,16 @@ export const basePacks = async (): Promise<ReadonlyArray<Base>> => {
         checkpoints: [6]
       }
     ],
+    // Made while both chains grew, and of a chain whose beginning was removed.
+    [
+      new TestChain("acme", 12),
+      {
+        heads: { events: 10, traces: 9 },
+        facts: traces.slice(0, 9),
+        rotation: { before: replacedSigner, ...HANDED_OVER }
+      }
+    ],
+    [erased, { removedEvents: 5, checkpoints: [7, 11], rotation: { before: replacedSigner } }],
     // Made before the change of keys, which only those know who are given fresh keys.
     [new TestChain("acme", HANDED_OVER.events), { signer: replacedSigner, checkpoints: [4] }]
   ] as const
@@ -570,7 +557,10 @@ export const mutantOf = (seed: number, bases: ReadonlyArray<Base>): Mutant => {
   const isOfZip = dice.once(4)
   const changes = isOfZip ? dice.below(2) : 1 + dice.below(2)
   for (let left = changes; left > 0; left--) {
-    story.push(dice.once(5) ? changeFiles(dice, pack) : changeText(dice, pack))
+    const change = dice.below(6)
+    if (change === 0) story.push(changeFiles(dice, pack))
+    else if (change === 1) story.push(changeClaims(dice, pack, chain))
+    else story.push(changeText(dice, pack))
     if (pack.files.size === 0) break
   }
   story.push(close(dice, pack, base))

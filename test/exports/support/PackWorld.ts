@@ -64,6 +64,10 @@ export interface PackWishes {
   readonly rotation?: Rotation
   /** Facts that were removed with the beginning of their chain. */
   readonly removedFacts?: number
+  /** Events that retention has removed. */
+  readonly removedEvents?: number
+  /** Where the chains ended when the pack was begun, if they have grown since. */
+  readonly heads?: { readonly events: number; readonly traces?: number }
 }
 
 /** A change of keys: the one before endorsed the signer of the pack and handed the trees over. */
@@ -192,21 +196,38 @@ export class PackWorld {
     this.facts = facts
   }
 
+  /** What is said of a chain without its beginning. */
+  pruned(size: number): Partial<VerifyReport> {
+    const { note, root_hash } = checkpointOf(this.chain, size)
+    const events = this.chain.bodies.slice(size).map(parse)
+    const left = events.length
+    return {
+      erased_events: events.filter(({ erased_at }) => erased_at !== undefined).length,
+      pruned: { up_to_sequence: size, root_hash, checkpoint: note, pruned_at: GENERATED_AT },
+      first_sequence_number: size + 1,
+      events_checked: left,
+      events_in_bounds: left
+    }
+  }
+
   scope({
     eventsOnly = false,
     filter = {},
     generatedAt = GENERATED_AT,
-    report = {}
+    heads,
+    removedEvents = 0,
+    report = removedEvents === 0 ? {} : this.pruned(removedEvents)
   }: PackWishes): ExportScope {
     const whole: EventFilter = { metadata: [], ...filter }
-    const head = this.facts.at(-1)
+    const chain = heads === undefined ? this.chain : this.chain.branch(heads.events)
+    const head = this.facts[(heads?.traces ?? this.facts.length) - 1]
     const traceHead = head && { sequence_number: head.chainSequence, hash: head.hash }
     return {
       tenantId: this.chain.tenantId,
       filter: whole,
       bounds: boundsOf(whole),
       conditions: conditionsBeside(whole),
-      verification: { ...honestReport(this.chain, whole), ...report, verified_at: generatedAt },
+      verification: { ...honestReport(chain, whole), ...report, verified_at: generatedAt },
       surroundings: {
         traceHead: eventsOnly ? undefined : traceHead,
         keys: [{ vkey: signer.vkey }],
@@ -223,7 +244,7 @@ export class PackWorld {
     return this.chain.bodies.map((body, at) => this.changed.get(at + 1) ?? body)
   }
 
-  get store() {
+  store({ removedEvents = 0 }: PackWishes) {
     return Layer.mock(EventStore, {
       rows: (_, first, last) =>
         Stream.suspend(() =>
@@ -242,7 +263,8 @@ export class PackWorld {
         const found = this.bodies.filter((body) => {
           const event = parse(body)
           const isHidden = isHiding && this.hidden.has(event.sequence_number)
-          return event.tenant_id === tenantId && matches(filter, event) && !isHidden
+          const isLeft = event.sequence_number > removedEvents && !isHidden
+          return event.tenant_id === tenantId && matches(filter, event) && isLeft
         })
         const chunks = Array.from({ length: Math.ceil(found.length / CHUNK) }, (_, at) =>
           found.slice(at * CHUNK, (at + 1) * CHUNK)
@@ -374,9 +396,10 @@ export class PackWorld {
       const { chainSequence: sequence_number, hash } = head
       factLog.heads.set(this.chain.tenantId, { sequence_number, hash, created_at: GENERATED_AT })
     }
+    const store = this.store(wishes)
     return Layer.mergeAll(
-      this.store,
-      layerCheckedEvents.pipe(Layer.provide([this.store, layerLog(log)])),
+      store,
+      layerCheckedEvents.pipe(Layer.provide([store, layerLog(log)])),
       layerCheckedFacts.pipe(
         Layer.provide([this.factStore, layerLog(factLog), this.points(wishes)])
       ),

@@ -38,6 +38,13 @@ const meanings: ReadonlyArray<readonly [query: string, filter: Partial<EventFilt
   ["action=document.*", { actionPrefix: "document." }],
   ["action=doc*", { where: 'action:"doc"*' }],
   ["action=a,b", { where: "action:a OR action:b" }],
+  ["actor_id=a,b", { where: 'actor_id:a OR actor_id:b OR actor_id:"a,b"' }],
+  [
+    "resource_id!=CN\\,a,b",
+    { where: 'NOT (resource_id:"CN,a" OR resource_id:b OR resource_id:"CN\\\\,a,b")' }
+  ],
+  ["metadata.tags[].v=prod", { metadata: [{ path: "tags[].v", value: "prod" }] }],
+  ["metadata.tags[].v!=prod", { where: "NOT metadata.tags[].v:prod" }],
   ["action=a&action=b", { where: "action:a OR action:b" }],
   ["action=document.*,b", { where: 'action:"document."* OR action:b' }],
   ["outcome!=success", { where: "NOT outcome:success" }],

@@ -1,7 +1,7 @@
 /** Large events: pages of them are parts that add up, and lines of them come in pieces. */
 import { Effect, Stream } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { eventText } from "../../../src/http/events/EventText.ts"
+import { eventLines, eventTable } from "../../../src/http/events/EventText.ts"
 import { CSV_TYPE, NDJSON_TYPE } from "../../../src/http/messages/MediaTypes.ts"
 import { READ_KEY, WRITE_KEY } from "../support/Doubles.ts"
 import { item } from "../support/Events.ts"
@@ -55,13 +55,16 @@ describe("large events", () => {
     assert.deepStrictEqual(inOrder, expected.slice(first))
   })
 
-  it.each([NDJSON_TYPE, CSV_TYPE] as const)(
+  it.each([
+    [NDJSON_TYPE, eventLines],
+    [CSV_TYPE, (fields, chunks) => eventTable({ fields }, chunks)]
+  ] satisfies ReadonlyArray<readonly [string, typeof eventLines]>)(
     "come in pieces as lines, however often a field is shown again: %s",
-    async (type) => {
+    async (_, write) => {
       const text = JSON.stringify({ metadata: { a: { b: "x".repeat(30_000) } }, tenant_id: "t" })
       const bodies = Array.from({ length: 200 }, () => text)
       const pieces = await Effect.runPromise(
-        eventText(type, ["metadata.a", "metadata.a.b"], Stream.succeed(bodies)).pipe(
+        write(["metadata.a", "metadata.a.b"], Stream.succeed(bodies)).pipe(
           Stream.map(({ length }) => length),
           Stream.runCollect
         )

@@ -1,5 +1,5 @@
 /** What a body that inflates to far over the limit takes of the memory. */
-import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib"
+import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
 import { afterAll, assert, beforeAll, it } from "vitest"
 import { settings, WRITE_KEY } from "../support/Doubles.ts"
 import { TestApi } from "../support/TestApi.ts"
@@ -20,7 +20,8 @@ it.each([
     (bytes: Buffer) =>
       brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })
   ],
-  ["zstd", zstdCompressSync]
+  ["zstd", zstdCompressSync],
+  ["deflate", deflateSync]
 ] as const)("a bomb takes no memory that its size decides: %s", async (coding, compress) => {
   const bomb = compress(Buffer.alloc(BOMB_BYTES, 0x20))
   assert.isBelow(bomb.length, settings.limits.bodyBytesMax)

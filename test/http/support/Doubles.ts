@@ -107,6 +107,7 @@ export const settings: Settings = {
   publicUrl: undefined,
   corsOrigins: [],
   fastAccept: true,
+  anyAction: false,
   limits: {
     bodyBytesMax: 1_048_576,
     bodyBudgetBytes: 16 * 1_048_576,
@@ -389,7 +390,7 @@ const sqlOf = (world: World) =>
       if (world.storeDown) return Effect.fail(unreachable("sql"))
       const answer = JSON.stringify({ meta: [], data: [{ ...question }], rows: 1 })
       return question.sql.startsWith("SELECT")
-        ? Effect.as(world.storeGate, Buffer.from(answer))
+        ? Effect.as(world.storeGate, { bytes: Buffer.from(answer), columns: [] })
         : Effect.fail(new SqlRefused({ message: "only SELECT can be asked" }))
     },
     events: ({ fields, filter, order, tenantId }) =>
@@ -444,12 +445,11 @@ const storeOf = (world: World) =>
             const groups = [{ keys: ["document.read"], count: total }]
             return { groups: groups.slice(0, limit), other: 0, missing: 0, total }
           }),
-    facets: ({ fields, filter, limit, paths, tenantId }) =>
+    facets: ({ fields, filter, limit, tenantId }) =>
       guarded(world, "facets", () => {
         const total = world.matching(tenantId, filter, "asc").length
         const groups = [{ key: "document.read", count: total }].slice(0, limit)
-        const names = [...fields, ...paths.map((path) => `metadata.${path}`)]
-        return { facets: names.map((field) => ({ field, groups, values: 1, missing: 0 })), total }
+        return { facets: fields.map((field) => ({ field, groups, values: 1, missing: 0 })), total }
       }),
     rows: (tenantId, from, to) =>
       Stream.fromIterable(world.matching(tenantId, { metadata: [] }, "asc")).pipe(

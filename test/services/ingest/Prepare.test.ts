@@ -14,6 +14,7 @@ import {
   METADATA_BYTES_MAX,
   NAME_LENGTH_MAX
 } from "../../../src/domain/events/AuditEvent.ts"
+import { parseStrict } from "../../../src/domain/json/StrictJson.ts"
 import {
   defaultPrepareLimits,
   type PrepareOptions,
@@ -59,13 +60,6 @@ const refused = (value: unknown, using: PrepareOptions = options) => {
 }
 
 const sha256 = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex")
-
-/** What is null was not sent, of the item, its actor and its resource. */
-const withoutNulls = (item: any): any => {
-  const strip = (object: object) =>
-    Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null))
-  return { ...strip(item), actor: strip(item.actor), resource: strip(item.resource) }
-}
 
 describe("what is stored", () => {
   it("is the event in the order of the vectors, with the time of acceptance and a UUIDv7", () => {
@@ -369,7 +363,7 @@ describe("prepareItem", () => {
     assert.isAbove(valid, 30)
   })
 
-  it("hashes what it stores, and fingerprints what was sent", () => {
+  it("hashes and fingerprints what it stores", () => {
     fc.assert(
       fc.property(anyItem, (value) => {
         const prepared = prepareItem(value, batch)
@@ -399,17 +393,106 @@ describe("prepareItem", () => {
         }
         assert.strictEqual(contentHash, sha256(jcs(core)!))
         const isOwnId = typeof value["id"] === "string"
+        const isTimed = typeof value["timestamp"] === "string"
+        const untimed = body.replace(/"timestamp":"[^"]*"/, '"timestamp":""')
         assert.strictEqual(
           dedupKey,
           isOwnId ? sha256(`alk-dedup\nacme\n${id}`).slice(0, 32) : undefined
         )
         assert.strictEqual(
           fingerprint,
-          isOwnId ? sha256(SECRET + jcs(withoutNulls(value))).slice(0, 32) : undefined
+          isOwnId ? sha256(SECRET + (isTimed ? body : untimed)).slice(0, 32) : undefined
         )
       }),
       { numRuns: runs(2_000) }
     )
+  })
+
+  it("fingerprints what is stored, however it was written", () => {
+    const first = {
+      ...item,
+      id: "evt-1",
+      timestamp: "2026-11-21T10:00:00Z",
+      metadata: { a: "é/", n: 1, list: [0.1] }
+    }
+    const { fingerprint } = accepted(first, batch)
+    const texts = [
+      JSON.stringify({ ...first, timestamp: "2026-11-21T10:00:00.000Z" }),
+      JSON.stringify({ ...first, timestamp: "2026-11-21t12:00:00.0000009+02:00" }),
+      JSON.stringify({ ...first, timestamp: "2026-11-21T10:00:00z" }),
+      JSON.stringify({ ...first, unknown: 1, actor: { ...first.actor, email: null, x: {} } }),
+      JSON.stringify({ ...first, outcome: null }),
+      JSON.stringify(Object.fromEntries(Object.entries(first).reverse())),
+      JSON.stringify(first).replace('"n":1,', '"n":1.0e0,').replace("[0.1]", "[1.0E-1]"),
+      JSON.stringify(first).replace("é/", "\\u00E9\\/").replace("evt-1", "\\u0065vt-1")
+    ]
+    for (const text of texts) {
+      const read = parseStrict(Buffer.from(text))
+      assert("value" in read)
+      assert.strictEqual(accepted(read.value, batch).fingerprint, fingerprint, text)
+    }
+    for (const other of [
+      { ...first, timestamp: "2026-11-21T10:00:00.000001Z" },
+      { ...first, timestamp: undefined },
+      { ...first, outcome: "failure" },
+      { ...first, metadata: { ...first.metadata, n: "1" } }
+    ]) {
+      assert.notStrictEqual(accepted(other, batch).fingerprint, fingerprint)
+    }
+    const untimed = { ...first, timestamp: undefined }
+    const later = { ...batch, acceptedAt: "2027-01-01T00:00:00.000000Z" }
+    assert.strictEqual(accepted(untimed, batch).fingerprint, accepted(untimed, later).fingerprint)
+  })
+
+  it("takes ids of actors and resources as long as those of other systems", () => {
+    const long = "😀".repeat(1_024)
+    const { event } = accepted({
+      ...item,
+      actor: { id: long, type: "human" },
+      resource: { id: long, type: "x".repeat(256), name: long }
+    })
+    assert.deepStrictEqual([event.actor.id, event.resource.id], [long, long])
+    for (const [path, wrong] of [
+      ["actor.id", { actor: { id: `${long}x`, type: "human" } }],
+      ["resource.id", { resource: { id: `${long}x`, type: "t" } }],
+      ["resource.type", { resource: { id: "r", type: "x".repeat(257) } }],
+      ["id", { id: "x".repeat(257) }]
+    ] as const) {
+      const limit = path.endsWith(".id") ? "1024" : "256"
+      assert.include(
+        refused({ ...item, ...wrong }).message,
+        `${path}: must be a string of 1 to ${limit}`
+      )
+    }
+  })
+
+  it("takes actions of any printable name where they are wanted, and no others", () => {
+    const any = { ...options, anyAction: true }
+    const names = [
+      "login",
+      "Microsoft.Compute/virtualMachines/write",
+      'user login: "ok" \\ ü 😀',
+      "x".repeat(256),
+      "a.b"
+    ]
+    for (const action of names) {
+      assert.strictEqual(accepted({ ...item, action }, any).event.action, action)
+      if (action !== "a.b") assert.strictEqual(refused({ ...item, action }).code, "invalid_action")
+    }
+    for (const action of [
+      "",
+      " ",
+      "a\nb",
+      "a\u0085",
+      "x".repeat(257),
+      "\ud800",
+      "alk.b",
+      1,
+      null
+    ]) {
+      const { code } = refused({ ...item, action }, any)
+      assert.strictEqual(code, action === null ? "missing_field" : "invalid_action", `${action}`)
+    }
   })
 
   it("salts each event anew", () => {

@@ -41,6 +41,9 @@ const LOOK_MICROS = 1_000_000
 /** What the cache needs of the store. */
 export type TraceLookup = Pick<TraceStore["Service"], "load" | "position">
 
+/** Executions that are loaded at once because they are due. */
+const DUE_LOADED_MAX = 100
+
 const NONE: MissingExecutions = { executions: [], spans: [] }
 
 const commandsOf = (chunk: ReadonlyArray<ReceivedCommand>): ReadonlyArray<TraceCommand> =>
@@ -96,6 +99,21 @@ export class ExecutionCache {
   prepare(chunk: ReadonlyArray<ReceivedCommand>): Effect.Effect<MissingExecutions> {
     const commands = commandsOf(chunk)
     const missing = commands.length === 0 ? NONE : missingExecutionsOf(this.#state.traces, commands)
+    return this.#loadMissing(missing)
+  }
+
+  /** Load what of the executions that are due is not in memory. */
+  readonly prepareDue: Effect.Effect<void> = Effect.suspend(() => {
+    const inPart = this.#state.traces
+      .due(nowMicros(), DUE_LOADED_MAX)
+      .filter(({ header }) => !header.complete)
+    const executions = inPart.map(({ executionId: id, tenantId }) => ({ tenantId, id }))
+    return this.#store === undefined
+      ? Effect.void
+      : Effect.asVoid(this.#loadMissing({ executions, spans: [] }))
+  })
+
+  #loadMissing(missing: MissingExecutions): Effect.Effect<MissingExecutions> {
     const { executions, spans } = missing
     if (executions.length + spans.length === 0) return Effect.succeed(NONE)
     if (this.#store === undefined) {

@@ -41,6 +41,7 @@ export const idsNamedBy = (operation: TraceOperation): NamedIds => {
     case "execution.end":
     case "execution.erase":
     case "otlp.span":
+    case "otlp.events":
       return { executionId: operation.executionId }
     case "span.start": {
       const { executionId, fresh, spanId } = operation

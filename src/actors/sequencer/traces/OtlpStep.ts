@@ -3,9 +3,15 @@
  * before their parent, after the end, and still add up to one execution. What is new of a span
  * is recorded; only a cycle is refused.
  */
-import { type RecordOtlpSpan, traceEventKeyOf } from "../../../domain/traces/TraceOperation.ts"
-import type { CommandDraft } from "./TraceDraft.ts"
-import { closesCycle, type ExecutionEntry } from "./TraceEntry.ts"
+import {
+  type OtlpEvent,
+  type RecordOtlpEvents,
+  type RecordOtlpSpan,
+  traceEventKeyOf
+} from "../../../domain/traces/TraceOperation.ts"
+import { type Introducer, introducesBefore } from "./LocalRoots.ts"
+import { CommandDraft, type TraceDraft } from "./TraceDraft.ts"
+import { closesCycle, type ExecutionEntry, type ImpliedEnd } from "./TraceEntry.ts"
 import {
   cycleOf,
   SPANS_MAX,
@@ -24,25 +30,44 @@ interface Recording {
   hasNews: boolean
 }
 
-/**
- * The parent to record: an execution has one root, the first span without a parent; the next ones
- * are its children. Undefined for the span that becomes the root.
- */
-const parentOf = (
-  entry: ExecutionEntry | undefined,
-  { parentSpanId }: RecordOtlpSpan
-): string | undefined =>
-  parentSpanId
-  ?? (entry === undefined || entry.header.provisional ? undefined : entry.header.root_span_id)
+const introducerOf = ({ parentSpanId, spanId, startedAt }: RecordOtlpSpan): Introducer => ({
+  isRoot: parentSpanId === undefined,
+  startedAt,
+  id: spanId
+})
+
+/** Records that an execution has ended, ends otherwise, or runs again, as its spans imply it. */
+export const recordImpliedEnd = (
+  command: CommandDraft,
+  entry: ExecutionEntry,
+  implied: ImpliedEnd | undefined
+): void => {
+  const { ended_at, ended_by_client, source, status } = entry.header
+  if (source !== "otlp" || ended_by_client) return
+  if (implied === undefined) {
+    if (status !== "RUNNING") command.record(entry, { type: "execution.resumed" })
+  } else if (status !== implied.status || ended_at !== implied.endedAt) {
+    const { endedAt } = implied
+    command.record(entry, { type: "execution.ended", status: implied.status, ended_at: endedAt })
+  }
+}
+
+/** The end of an execution whose wait for a parent is over. */
+export const endDue = (draft: TraceDraft, tenantId: string, executionId: string): CommandDraft => {
+  const command = new CommandDraft(draft, { tenantId, operations: [] }, () => undefined)
+  const entry = command.execution(executionId)!
+  recordImpliedEnd(command, entry, entry.impliedEnd(Number.POSITIVE_INFINITY))
+  return command
+}
 
 /** Before a span without a parent has come, the root has a synthetic id. */
 const recordExecution = (
   command: CommandDraft,
   entry: ExecutionEntry,
-  operation: RecordOtlpSpan,
-  isRoot: boolean
+  operation: RecordOtlpEvents | RecordOtlpSpan
 ): void => {
   const { agentId, executionDetails, spanId, startedAt, syntheticRootId } = operation
+  const isRoot = operation.op === "otlp.span" && operation.parentSpanId === undefined
   command.record(
     entry,
     {
@@ -58,6 +83,40 @@ const recordExecution = (
   )
 }
 
+/** Record what is new of the events of a span; true if something is. */
+const addEvents = (
+  command: CommandDraft,
+  entry: ExecutionEntry,
+  spanId: string,
+  events: ReadonlyArray<OtlpEvent>
+): boolean => {
+  let hasNews = false
+  for (const event of events) {
+    const key = traceEventKeyOf(command.tenantId, event.eventId)
+    if (command.findEvent(key) !== undefined) continue
+    const number = command.recordEvent(entry, spanId, event)
+    // A derived id says all there is to compare: two events with one id are the same event.
+    command.rememberEvent({ key, mark: key, number })
+    hasNews = true
+  }
+  return hasNews
+}
+
+/** Log records come apart from their spans: before them, after them, and after the end. */
+export const addOtlpEvents = (
+  command: CommandDraft,
+  operation: RecordOtlpEvents
+): TraceDecision => {
+  const { events, executionId, payloads, spanId } = operation
+  const known = command.execution(executionId)
+  const entry = known ?? command.create(executionId)
+  if (known === undefined) recordExecution(command, entry, operation)
+  const hasNews = addEvents(command, entry, spanId, events)
+  if (hasNews) command.recordPayloads(entry, spanId, payloads)
+  const outcome = hasNews ? "created" : "existing"
+  return { outcome, execution_id: executionId, span_id: spanId }
+}
+
 export class OtlpSpans {
   readonly #command: CommandDraft
   readonly #recordings: ReadonlyArray<Recording>
@@ -71,13 +130,21 @@ export class OtlpSpans {
     }))
   }
 
-  /** Roots first: an execution whose root comes in the same request is never provisional. */
+  /** First the spans that say what their execution is, which is then said once. */
   start(): void {
+    const first = new Map<string, Recording>()
     for (const recording of this.#recordings) {
-      if (recording.operation.parentSpanId === undefined) this.#start(recording)
+      const { operation } = recording
+      const before = first.get(operation.executionId)
+      const other = before && introducerOf(before.operation)
+      if (introducesBefore(introducerOf(operation), other)) {
+        first.set(operation.executionId, recording)
+      }
     }
+    const introducing = new Set(first.values())
+    for (const recording of introducing) this.#start(recording)
     for (const recording of this.#recordings) {
-      if (recording.operation.parentSpanId !== undefined) this.#start(recording)
+      if (!introducing.has(recording)) this.#start(recording)
     }
   }
 
@@ -86,14 +153,7 @@ export class OtlpSpans {
     for (const recording of this.#accepted()) {
       const { events, executionId, spanId } = recording.operation
       const entry = this.#command.execution(executionId)!
-      for (const event of events) {
-        const key = traceEventKeyOf(this.#command.tenantId, event.eventId)
-        if (this.#command.findEvent(key) !== undefined) continue
-        const number = this.#command.recordEvent(entry, spanId, event)
-        // A derived id says all there is to compare: two events with one id are the same event.
-        this.#command.rememberEvent({ key, mark: key, number })
-        recording.hasNews = true
-      }
+      if (addEvents(this.#command, entry, spanId, events)) recording.hasNews = true
     }
   }
 
@@ -127,36 +187,12 @@ export class OtlpSpans {
     }
   }
 
-  /** An execution ends as its root has ended. */
+  /** Executions end as their spans have ended; see LocalRoots. */
   endExecutions(): void {
-    for (const { operation } of this.#accepted()) {
-      const { executionId } = operation
+    const { nowMicros } = this.#command
+    for (const executionId of new Set(this.#accepted().map((one) => one.operation.executionId))) {
       const entry = this.#command.execution(executionId)!
-      const { header } = entry
-      if (header.status !== "RUNNING" || header.source !== "otlp") continue
-      // Nothing is under the id of a root that has not arrived.
-      const root = entry.span(header.root_span_id)
-      if (root === undefined || root.status === "RUNNING") continue
-      this.#command.record(entry, {
-        type: "execution.ended",
-        status: root.status,
-        ended_at: laterOf(root.ended_at ?? header.started_at, header.started_at)
-      })
-    }
-  }
-
-  /** Ends the execution of a refused root as the root ended; otherwise it would run without an end. */
-  endRefused(): void {
-    for (const { operation, refusal } of this.#recordings) {
-      const { endedAt, executionId, parentSpanId, status } = operation
-      if (refusal === undefined || parentSpanId !== undefined || endedAt === undefined) continue
-      const entry = this.#command.execution(executionId)
-      if (entry?.header.status !== "RUNNING" || entry.header.provisional !== true) continue
-      this.#command.record(entry, {
-        type: "execution.ended",
-        status,
-        ended_at: laterOf(endedAt, entry.header.started_at)
-      })
+      recordImpliedEnd(this.#command, entry, entry.impliedEnd(nowMicros))
     }
   }
 
@@ -185,19 +221,22 @@ export class OtlpSpans {
 
   #start(recording: Recording): void {
     const { operation } = recording
-    const { causedBy, executionId, spanId } = operation
+    const { causedBy, executionId, parentIsRemote, parentSpanId, spanId } = operation
     const known = this.#command.execution(executionId)
     if (known?.span(spanId) !== undefined) return
-    const parent = parentOf(known, operation)
     const causes = [...new Set(causedBy)]
-    const sources = parent === undefined ? causes : [parent, ...causes]
+    const sources = parentSpanId === undefined ? causes : [parentSpanId, ...causes]
     recording.refusal = this.#refusalOf(operation, known, sources)
     if (recording.refusal !== undefined) return
     const entry = known ?? this.#command.create(executionId)
-    if (known === undefined || parent === undefined) {
-      recordExecution(this.#command, entry, operation, parent === undefined)
+    const { introducer, source } = entry.header
+    const introduces = introducesBefore(introducerOf(operation), introducer)
+    if (known === undefined || (source === "otlp" && introduces)) {
+      recordExecution(this.#command, entry, operation)
     }
-    this.#command.recordSpan(entry, spanId, { ...operation, startedAtGiven: true, parent, causes })
+    const start = { ...operation, startedAtGiven: true, parent: parentSpanId, causes }
+    this.#command.recordSpan(entry, spanId, start)
+    if (parentIsRemote) entry.noteRemoteParent(spanId)
     recording.hasNews = true
   }
 }

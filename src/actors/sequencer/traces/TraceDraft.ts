@@ -203,6 +203,8 @@ export class CommandDraft {
   readonly started = new Map<string, string>()
   readonly links: LinkBudget = { left: LINKS_MAX }
   head: Head | undefined
+  /** Of the chunk. */
+  readonly nowMicros: number
   readonly #draft: TraceDraft
   readonly #findDuplicate: FindDuplicate
   readonly #ownMarks = new Map<string, EventMark>()
@@ -216,6 +218,7 @@ export class CommandDraft {
   ) {
     this.#draft = draft
     this.tenantId = tenantId
+    this.nowMicros = draft.nowMicros
     this.#chunks = chunksIn(operations)
     this.head = draft.head(tenantId)
     this.#findDuplicate = findDuplicate

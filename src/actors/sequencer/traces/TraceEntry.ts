@@ -3,12 +3,25 @@
  * operations depend on it. Entries stack: one on top of another holds only what has changed, so
  * that a chunk and a command can be taken back by forgetting theirs. Decides nothing.
  */
+
+import { microsOf } from "../../../domain/Timestamp.ts"
 import type { StoredExecution, StoredSpan } from "../../../domain/traces/StoredTrace.ts"
 import type {
   FactCore,
   PreparedDetails,
-  SpanStartedCore
+  SpanStartedCore,
+  TerminalStatus
 } from "../../../domain/traces/TraceFact.ts"
+import {
+  type Introducer,
+  introducesBefore,
+  type LocalRoots,
+  NO_ROOTS,
+  PARENT_WAIT_MICROS,
+  withEnd,
+  withRoot
+} from "./LocalRoots.ts"
+import { laterOf } from "./TraceTimes.ts"
 
 /** What is kept of the details of a span: enough to know them again. */
 export type DetailsMark = Pick<PreparedDetails, "salt" | "hash">
@@ -32,7 +45,20 @@ export interface ExecutionHeader extends Mutable<Omit<StoredExecution, "partial"
   logged: Logged
   /** False if spans are missing here that only the store has. */
   complete: boolean
+  /** Undefined once a local root is none any more: then they are counted anew. */
+  roots: LocalRoots | undefined
+  /** The span that says what the execution is. */
+  introducer: Introducer | undefined
 }
+
+/** How an execution has ended by its spans. */
+export interface ImpliedEnd {
+  readonly status: TerminalStatus
+  readonly endedAt: string
+}
+
+/** Spans that name no parent are found under this. */
+const NO_PARENT = ""
 
 /** `last_offset` is -1 while the last fact is being written. */
 const emptyHeader = (touchedAt: number): ExecutionHeader => ({
@@ -43,6 +69,7 @@ const emptyHeader = (touchedAt: number): ExecutionHeader => ({
   started_at: "",
   started_at_given: false,
   ended_at: null,
+  ended_by_client: false,
   fact_count: 0,
   event_count: 0,
   erased_through: 0,
@@ -50,7 +77,9 @@ const emptyHeader = (touchedAt: number): ExecutionHeader => ({
   touched_at: touchedAt,
   spanCount: 0,
   logged: "whole",
-  complete: true
+  complete: true,
+  roots: NO_ROOTS,
+  introducer: undefined
 })
 
 export class ExecutionEntry {
@@ -69,6 +98,8 @@ export class ExecutionEntry {
   #forgotPayloads = false
   /** Ids named as a parent or cause: true until a span with the id has come. */
   #missing: Map<string, boolean> | undefined
+  /** Spans by the parent that they name, as long as that has not come. */
+  #orphans: Map<string, Array<string>> | undefined
 
   private constructor(
     tenantId: string,
@@ -122,6 +153,63 @@ export class ExecutionEntry {
     return !this.#forgotPayloads && this.#below?.hasPayload(hash) === true
   }
 
+  /**
+   * The end that the spans imply, undefined while one of them runs, or a parent is waited for that
+   * may still come. See LocalRoots.
+   */
+  impliedEnd(nowMicros: number): ImpliedEnd | undefined {
+    const { header } = this
+    const roots = (header.roots ??= this.#countRoots())
+    if (roots.running > 0 || roots.endedAt === "") return undefined
+    const { awaitedSince, status } = roots
+    if (header.provisional && awaitedSince !== "") {
+      // A clock that is ahead makes no wait longer.
+      const since = Math.min(microsOf(awaitedSince), header.touched_at)
+      if (nowMicros < since + PARENT_WAIT_MICROS) return undefined
+    }
+    return { status, endedAt: laterOf(roots.endedAt, header.started_at) }
+  }
+
+  /** True while nothing runs but the wait for a parent; or where that is not known. */
+  get isWaiting(): boolean {
+    const { complete, ended_by_client, provisional, roots, source, status } = this.header
+    if (status !== "RUNNING" || source !== "otlp" || !provisional || ended_by_client) return false
+    if (!complete || roots === undefined) return true
+    return roots.running === 0 && roots.endedAt !== ""
+  }
+
+  /** The parent of a span is of another process. */
+  noteRemoteParent(id: string): void {
+    const span = this.span(id)
+    if (span !== undefined) this.spans.set(id, { ...span, parent_is_remote: true })
+  }
+
+  #isLocalRoot({ parent_span_id }: StoredSpan): boolean {
+    return parent_span_id === null || this.span(parent_span_id) === undefined
+  }
+
+  *#localRoots(): Generator<StoredSpan> {
+    for (let level: ExecutionEntry | undefined = this; level; level = level.#below) {
+      for (const [parent, ids] of level.#orphans ?? []) {
+        if (parent !== NO_PARENT && this.span(parent) !== undefined) continue
+        for (const id of ids) yield this.span(id)!
+      }
+    }
+  }
+
+  #countRoots(): LocalRoots {
+    let roots = NO_ROOTS
+    for (const span of this.#localRoots()) roots = withRoot(roots, span)
+    return roots
+  }
+
+  #addOrphans(parent: string, ids: ReadonlyArray<string>): void {
+    this.#orphans ??= new Map()
+    const known = this.#orphans.get(parent)
+    if (known === undefined) this.#orphans.set(parent, [...ids])
+    else for (const id of ids) known.push(id)
+  }
+
   notePayload(hash: string): void {
     this.#payloads ??= new Set()
     // Beyond that a value is stored again.
@@ -138,6 +226,7 @@ export class ExecutionEntry {
   absorb(above: ExecutionEntry): void {
     Object.assign(this.header, above.header)
     for (const [id, span] of above.spans) this.spans.set(id, span)
+    for (const [parent, ids] of above.#orphans ?? []) this.#addOrphans(parent, ids)
     for (const [id, missing] of above.#missing ?? []) this.#setMissing(id, missing)
     if (above.#forgotPayloads) this.#forgetPayloads()
     for (const hash of above.#payloads ?? []) this.notePayload(hash)
@@ -150,10 +239,17 @@ export class ExecutionEntry {
     this.spans.set(id, span)
   }
 
-  /** Find again which ids are known only as a parent or cause. */
+  /** Find again which ids are known only as a parent or cause, and what follows from the spans. */
   findMissing(): void {
     this.#missing = undefined
-    for (const span of this.spans.values()) this.#expectSources(span)
+    this.#orphans = undefined
+    this.header.roots = undefined
+    this.header.introducer = undefined
+    for (const [id, span] of this.spans) {
+      this.#expectSources(span)
+      if (this.#isLocalRoot(span)) this.#addOrphans(span.parent_span_id ?? NO_PARENT, [id])
+      this.#introduce(id, span)
+    }
   }
 
   /** Take a fact into account; what decided on it has checked it. */
@@ -168,9 +264,17 @@ export class ExecutionEntry {
         header.started_at = core.started_at
         header.started_at_given = core.started_at_given
         return
-      case "execution.ended":
+      case "execution.ended": {
+        const implied = this.impliedEnd(Number.POSITIVE_INFINITY)
+        header.ended_by_client =
+          implied?.status !== core.status || implied.endedAt !== core.ended_at
         header.status = core.status
         header.ended_at = core.ended_at
+        return
+      }
+      case "execution.resumed":
+        header.status = "RUNNING"
+        header.ended_at = null
         return
       case "execution.erased":
         header.erased_through = core.fact_number
@@ -181,7 +285,11 @@ export class ExecutionEntry {
       case "span.ended": {
         const { ended_at, span_id, status } = core
         const span = this.span(span_id)
-        if (span !== undefined) this.spans.set(span_id, { ...span, status, ended_at })
+        if (span === undefined) return
+        const ended = { ...span, status, ended_at }
+        this.spans.set(span_id, ended)
+        const { roots } = header
+        if (roots !== undefined && this.#isLocalRoot(ended)) header.roots = withEnd(roots, ended)
         return
       }
       case "span.event":
@@ -193,6 +301,7 @@ export class ExecutionEntry {
     const { span_id } = core
     const span: StoredSpan = {
       parent_span_id: core.parent_span_id ?? null,
+      parent_is_remote: false,
       caused_by_span_ids: core.caused_by_span_ids,
       span_type: core.span_type,
       started_at: core.started_at,
@@ -203,8 +312,22 @@ export class ExecutionEntry {
       details: details === undefined ? null : { salt: details.salt, hash: details.hash }
     }
     this.put(span_id, span)
-    if (this.isMissing(span_id)) this.#setMissing(span_id, false)
+    if (this.isMissing(span_id)) {
+      this.#setMissing(span_id, false)
+      // Its children are no local roots any more.
+      this.header.roots = undefined
+    }
     this.#expectSources(span)
+    this.#introduce(span_id, span)
+    if (!this.#isLocalRoot(span)) return
+    this.#addOrphans(span.parent_span_id ?? NO_PARENT, [span_id])
+    const { roots } = this.header
+    if (roots !== undefined) this.header.roots = withRoot(roots, span)
+  }
+
+  #introduce(id: string, { parent_span_id, started_at }: StoredSpan): void {
+    const one = { isRoot: parent_span_id === null, startedAt: started_at, id }
+    if (introducesBefore(one, this.header.introducer)) this.header.introducer = one
   }
 
   #expectSources(span: StoredSpan): void {
@@ -216,8 +339,11 @@ export class ExecutionEntry {
   }
 
   #setMissing(id: string, missing: boolean): void {
-    if (!missing && this.#below === undefined) this.#missing?.delete(id)
-    else (this.#missing ??= new Map()).set(id, missing)
+    if (missing || this.#below !== undefined) (this.#missing ??= new Map()).set(id, missing)
+    else {
+      this.#missing?.delete(id)
+      this.#orphans?.delete(id)
+    }
   }
 }
 

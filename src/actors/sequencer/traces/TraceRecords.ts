@@ -34,7 +34,7 @@ const spanKey = ({ executionId, tenantId }: ExecutionEntry, spanId: string): str
 
 /** The record of an execution, its last fact at an offset. */
 const executionRecord = (entry: ExecutionEntry, lastOffset: number): StateRecord => {
-  const { complete, logged, spanCount, ...stored } = entry.header
+  const { complete, introducer, logged, roots, spanCount, ...stored } = entry.header
   const value: StoredExecution = { ...stored, last_offset: lastOffset, partial: logged !== "whole" }
   return { key: executionKey(entry), value: JSON.stringify(value) }
 }
@@ -118,7 +118,9 @@ const entryOf = (
     ...stored,
     spanCount: 0,
     logged: partial ? "in part" : "whole",
-    complete: !partial
+    complete: !partial,
+    roots: undefined,
+    introducer: undefined
   })
   for (const [id, span] of spans) entry.put(id, span)
   entry.findMissing()

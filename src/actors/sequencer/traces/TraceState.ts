@@ -7,6 +7,7 @@ import type { MarkedFact } from "../../../domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import { holdsItsHashes, parseFact } from "../../../domain/traces/TraceFact.ts"
 import type { LoadedExecution } from "../../../ports/TraceStore.ts"
+import { PARENT_WAIT_MICROS } from "./LocalRoots.ts"
 import { ExecutionEntry } from "./TraceEntry.ts"
 import {
   recordsOf,
@@ -91,6 +92,8 @@ export class TraceState {
   readonly #touched = new Set<ExecutionEntry>()
   /** In the order of their last fact, but for those that were loaded. */
   readonly #ended = new Set<ExecutionEntry>()
+  /** Executions that end by the clock alone: nothing runs in them, and a parent may still come. */
+  readonly #waiting = new Set<ExecutionEntry>()
   readonly #staged = new StagedTraces()
   #size = 0
 
@@ -167,6 +170,7 @@ export class TraceState {
     let steps = 0
     const consider = (entry: ExecutionEntry): void => {
       steps += 1
+      if (this.#waiting.has(entry)) return
       if (entry.header.last_offset >= tracesNextVisible || leaving.has(entry)) return
       leaving.add(entry)
       leavingSize += sizeOf(entry)
@@ -183,6 +187,19 @@ export class TraceState {
       consider(entry)
     }
     return [...leaving]
+  }
+
+  /** Executions of which the wait for a parent is over, `most` at most. */
+  due(nowMicros: number, most: number): ReadonlyArray<ExecutionEntry> {
+    this.#settle()
+    const due: Array<ExecutionEntry> = []
+    for (const entry of this.#waiting) {
+      const isDue = entry.header.complete
+        ? entry.impliedEnd(nowMicros) !== undefined
+        : entry.header.touched_at + PARENT_WAIT_MICROS <= nowMicros
+      if (isDue && due.push(entry) === most) break
+    }
+    return due
   }
 
   /** Forget executions that `evictable` has named. */
@@ -249,6 +266,8 @@ export class TraceState {
   #order(entry: ExecutionEntry, hasFacts: boolean): void {
     this.#touched.delete(entry)
     this.#touched.add(entry)
+    if (entry.isWaiting) this.#waiting.add(entry)
+    else this.#waiting.delete(entry)
     if (!hasFacts || entry.header.status === "RUNNING") return
     this.#ended.delete(entry)
     this.#ended.add(entry)
@@ -263,6 +282,7 @@ export class TraceState {
     if (tenant.executions.size === 0) this.#tenants.delete(entry.tenantId)
     this.#touched.delete(entry)
     this.#ended.delete(entry)
+    this.#waiting.delete(entry)
     this.#size -= sizeOf(entry)
   }
 

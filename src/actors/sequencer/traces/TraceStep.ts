@@ -18,7 +18,7 @@ import type {
   TraceResult
 } from "../../../domain/traces/TraceOperation.ts"
 import type { TraceCommand } from "./MissingExecutions.ts"
-import { OtlpSpans } from "./OtlpStep.ts"
+import { addOtlpEvents, OtlpSpans } from "./OtlpStep.ts"
 import { orderSpans } from "./SpanOrder.ts"
 import { CommandDraft, type FindDuplicate, type TraceDraft } from "./TraceDraft.ts"
 import { closesCycle, type ExecutionEntry } from "./TraceEntry.ts"
@@ -288,12 +288,12 @@ const applyInTurn = (
   otlp.start()
   noteAll(ofKind(operations, "span.event"), addEvent)
   otlp.addEvents()
+  noteAll(ofKind(operations, "otlp.events"), addOtlpEvents)
   noteAll(ofKind(operations, "span.end"), endSpan)
   otlp.end()
   otlp.addPayloads()
   noteAll(ofKind(operations, "execution.end"), endExecution)
   otlp.endExecutions()
-  otlp.endRefused()
   for (const [span, decision] of otlp.decisions()) outcomes.note(span, decision)
   noteAll(ofKind(operations, "execution.erase"), eraseExecution)
 }

@@ -1,14 +1,15 @@
 /**
- * The values that matching events have, counted by several fields at once: fields with a column in
- * one statement, a path of metadata in one of its own.
+ * The values that matching events have, counted by several fields at once: fields that every event
+ * has in one statement, others and each path of metadata in one of its own.
  */
 import { Effect } from "effect"
+import type { CountedBy } from "../../../domain/events/EventFields.ts"
 import type { EventStore, Facet, FacetsQuery } from "../../../ports/EventStore.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
+import { columnValue, countedTexts, isOnce, type OnceField } from "./CountedSql.ts"
 import { filterCondition } from "./EventFilterSql.ts"
 import { marksOf } from "./Marks.ts"
-import { metadataTexts } from "./MetadataSql.ts"
 
 type Source = (bind: Parameters) => string
 
@@ -24,20 +25,24 @@ const maskOf = (index: number, fields: number): number =>
 
 const ofColumns = Effect.fnUntraced(function* (
   store: StoreClient,
-  { fields, limit }: FacetsQuery,
+  fields: ReadonlyArray<OnceField>,
+  limit: number,
   source: Source
 ) {
   if (fields.length === 0) return []
-  const sets = fields.map((field) => `(${field})`).join(", ")
-  const keys = fields.map(
-    (field, index) => `mask = ${maskOf(index, fields.length)}, toString(${field})`
+  const columns = fields.map((field, index) => `${columnValue(field)} AS column${index}`)
+  const names = fields.map((_, index) => `column${index}`)
+  const sets = names.map((name) => `(${name})`).join(", ")
+  const keys = names.map(
+    (name, index) => `mask = ${maskOf(index, fields.length)}, toString(${name})`
   )
   const rows = yield* store.read(
     "facets",
     (bind) =>
       `SELECT mask, key, events, count() OVER (PARTITION BY mask) FROM (SELECT`
-      + ` grouping(${fields.join(", ")}) AS mask, multiIf(${keys.join(", ")}, '') AS key,`
-      + ` count() AS events FROM ${source(bind)} GROUP BY GROUPING SETS (${sets}))`
+      + ` grouping(${names.join(", ")}) AS mask, multiIf(${keys.join(", ")}, '') AS key,`
+      + ` count() AS events FROM (SELECT ${columns.join(", ")} FROM ${source(bind)})`
+      + ` GROUP BY GROUPING SETS (${sets}))`
       + ` ORDER BY mask, events DESC, key LIMIT ${bind.integer(limit)} BY mask`,
     (row) => ({
       mask: row.uint64(),
@@ -59,17 +64,17 @@ const facetOf = (field: string, rows: ReadonlyArray<Counted>, missing: number): 
   missing
 })
 
-const ofMetadata = Effect.fnUntraced(function* (
+const ofTexts = Effect.fnUntraced(function* (
   store: StoreClient,
   { limit, tenantId }: FacetsQuery,
-  path: string,
+  field: CountedBy,
   source: Source,
   total: number
 ) {
   const texts = (bind: Parameters): string => {
     const marks = marksOf(store.events, bind.tenant(tenantId))
-    const { condition, expression } = metadataTexts(path, bind, marks)
-    return `SELECT ${expression} AS texts FROM ${source(bind)} AND ${condition}`
+    const { condition, values } = countedTexts(field, bind, marks)!
+    return `SELECT ${values} AS texts FROM ${source(bind)} AND ${condition}`
   }
   const rows = yield* store.read(
     "facets",
@@ -83,12 +88,12 @@ const ofMetadata = Effect.fnUntraced(function* (
     (bind) => `SELECT count() FROM (${texts(bind)})`,
     (row) => row.uint64()
   )
-  return facetOf(`metadata.${path}`, rows, Math.max(0, total - present))
+  return facetOf(field, rows, Math.max(0, total - present))
 })
 
 export const makeFacets = (store: StoreClient): EventStore["Service"]["facets"] =>
   Effect.fn("EventStore.facets")(function* (query, deduplicate) {
-    const { filter, paths, tenantId } = query
+    const { fields, filter, limit, tenantId } = query
     const source: Source = (bind) =>
       `${store.eventsOf(deduplicate)} WHERE ${filterCondition(store.events, tenantId, filter, bind)}`
     const total = yield* store.readOne(
@@ -96,9 +101,11 @@ export const makeFacets = (store: StoreClient): EventStore["Service"]["facets"] 
       (bind) => `SELECT count() FROM ${source(bind)}`,
       (row) => row.uint64()
     )
-    const columns = yield* ofColumns(store, query, source)
-    const metadata = yield* Effect.forEach(paths, (path) =>
-      ofMetadata(store, query, path, source, total)
+    const columns = yield* ofColumns(store, fields.filter(isOnce), limit, source)
+    const others = fields.filter((field) => !isOnce(field))
+    const texts = yield* Effect.forEach(others, (field) =>
+      ofTexts(store, query, field, source, total)
     )
-    return { facets: [...columns, ...metadata], total }
+    const byName = new Map([...columns, ...texts].map((facet) => [facet.field, facet]))
+    return { facets: fields.map((field) => byName.get(field)!), total }
   })

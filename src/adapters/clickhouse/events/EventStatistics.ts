@@ -1,11 +1,9 @@
 /**
  * Counts of events by one field or more, by intervals of time, and what numbers in metadata amount
- * to. A field is the name of a column.
+ * to.
  */
 import { Effect } from "effect"
 import { defined } from "../../../domain/Defined.ts"
-import type { CountedBy } from "../../../domain/events/EventFields.ts"
-import { METADATA_PREFIX } from "../../../domain/events/MetadataPath.ts"
 import {
   type EventStore,
   type Numbers,
@@ -16,9 +14,10 @@ import {
 import type { Parameters } from "../client/Parameters.ts"
 import type { RowBinary } from "../client/RowBinary.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
+import { columnValue, countedTexts, isOnce, type OnceField } from "./CountedSql.ts"
 import { filterCondition } from "./EventFilterSql.ts"
 import { type Marks, marksOf } from "./Marks.ts"
-import { metadataNumbers, metadataTexts } from "./MetadataSql.ts"
+import { metadataNumbers } from "./MetadataSql.ts"
 
 /** Buckets of one answer at most. */
 const BUCKETS_MAX = 100_000
@@ -91,14 +90,14 @@ const numbersOf = (text: string): Numbers | undefined => {
   }
 }
 
-const pathOf = (field: CountedBy): string | undefined =>
-  field.startsWith(METADATA_PREFIX) ? field.slice(METADATA_PREFIX.length) : undefined
-
 /** A statement's part that gives the rows to be grouped. */
 type Rows = (bind: Parameters) => string
 
 const isOfFields = ({ groupBy, measure }: StatsQuery): boolean =>
-  measure === undefined && groupBy.every((field) => pathOf(field) === undefined)
+  measure === undefined && groupBy.every(isOnce)
+
+const keyColumn = (field: OnceField, index: number): string =>
+  `${columnValue(field)} AS key${index}`
 
 /** The events that have a value for each path, with `values0` and so on for the texts there. */
 const eventsOf = (store: StoreClient, query: StatsQuery, deduplicate: boolean): Rows => {
@@ -107,15 +106,14 @@ const eventsOf = (store: StoreClient, query: StatsQuery, deduplicate: boolean): 
     const table = store.eventsOf(deduplicate)
     const condition = filterCondition(store.events, tenantId, filter, bind)
     if (isOfFields(query)) {
-      const columns = ["timestamp", ...groupBy.map((field, index) => `${field} AS key${index}`)]
+      const columns = ["timestamp", ...groupBy.filter(isOnce).map(keyColumn)]
       return `SELECT ${columns.join(", ")} FROM ${table} WHERE ${condition}`
     }
     const marks: Marks = marksOf(store.events, bind.tenant(tenantId))
     const parts = groupBy.map((field, index) => {
-      const path = pathOf(field)
-      if (path === undefined) return { column: `${field} AS key${index}` }
-      const texts = metadataTexts(path, bind, marks)
-      return { column: `${texts.expression} AS values${index}`, condition: texts.condition }
+      if (isOnce(field)) return { column: keyColumn(field, index) }
+      const { condition, values } = countedTexts(field, bind, marks)!
+      return { column: `${values} AS values${index}`, condition }
     })
     const columns = [
       "timestamp",
@@ -129,9 +127,9 @@ const eventsOf = (store: StoreClient, query: StatsQuery, deduplicate: boolean): 
 
 /** Those events with their keys, one row for each combination of them. */
 const keyed = (query: StatsQuery, events: Rows): Rows => {
-  if (query.groupBy.every((field) => pathOf(field) === undefined)) return events
+  if (query.groupBy.every(isOnce)) return events
   const keys = query.groupBy.map((field, index) =>
-    pathOf(field) === undefined ? `key${index}` : `arrayJoin(values${index}) AS key${index}`
+    isOnce(field) ? `key${index}` : `arrayJoin(values${index}) AS key${index}`
   )
   const numbers = query.measure === undefined ? "" : ", numbers"
   return (bind) => `SELECT timestamp, ${keys.join(", ")}${numbers} FROM (${events(bind)})`
@@ -167,7 +165,7 @@ const totalsOf = Effect.fnUntraced(function* (
     (bind) => `SELECT count(), ${query.measure === undefined ? "''" : NUMBERS} FROM (${all(bind)})`,
     (row) => ({ total: row.uint64(), numbers: numbersOf(row.string()) })
   )
-  if (query.groupBy.every((field) => pathOf(field) === undefined)) {
+  if (query.groupBy.every(isOnce)) {
     return { total, missing: 0, ...defined({ numbers }) }
   }
   const { measure: _, ...unmeasured } = query

@@ -2,6 +2,7 @@
 import type { MetadataCondition } from "../../../domain/events/EventFilter.ts"
 import {
   metadataPathCandidates,
+  metadataPathParts,
   metadataPathSegments
 } from "../../../domain/events/MetadataPath.ts"
 import type { Question } from "../../../domain/events/where/Expression.ts"
@@ -57,10 +58,10 @@ const neededText = (value: string): string => {
 /** Metadata that simdjson reads, see withFloatDigits. */
 const READABLE = `if(match(metadata, '[0-9]{19}'), ${withFloatDigits("metadata")}, metadata)`
 
-/** The value at the first path that exists, as JSON; empty if none does. */
-const firstFound = (path: string, bind: Parameters): string | undefined => {
+/** The value in a JSON object at the first path that exists, as JSON; empty if none does. */
+const firstFound = (path: string, bind: Parameters, json: string): string | undefined => {
   const found = metadataPathCandidates(path).map(
-    (keys) => `JSONExtractRaw(${READABLE}, ${keys.map((key) => bind.string(key)).join(", ")})`
+    (keys) => `JSONExtractRaw(${json}, ${keys.map((key) => bind.string(key)).join(", ")})`
   )
   return found.length > 1 ? `arrayFirst(text -> text != '', [${found.join(", ")}])` : found[0]
 }
@@ -74,12 +75,35 @@ const elements =
   + ` if(startsWith(element, '['), JSONExtractArrayRaw(${withFloatDigits("element")}), [element]),`
   + ` found)), range(least(countSubstrings(text, '['), ${NESTING_MAX})), [text])`
 
+const present = (texts: string): string => `arrayFilter(text -> text != '', ${texts})`
+
+/** What is found at a path in the objects of the lists among some texts. */
+const inLists = (texts: string, path: string, bind: Parameters): string => {
+  const items = `arrayFlatten(arrayMap(text -> if(startsWith(text, '['), ${elements}, []), ${texts}))`
+  const found = firstFound(path, bind, withFloatDigits("item"))!
+  return present(`arrayMap(item -> if(startsWith(item, '{'), ${found}, ''), ${items})`)
+}
+
+/**
+ * The values at the path as JSON, several for a path through lists: an array, whose texts are empty
+ * where there is no value. Undefined for a path of too many keys.
+ */
+const foundTexts = (path: string, bind: Parameters): string | undefined => {
+  const whole = firstFound(path, bind, READABLE)
+  if (whole === undefined) return undefined
+  const [first = "", ...others] = metadataPathParts(path)
+  if (first === path) return `[${whole}]`
+  const list = `[${firstFound(first, bind, READABLE)!}]`
+  const walked = others.reduce((texts, part) => inLists(texts, part, bind), list)
+  return `if(${whole} != '', [${whole}], ${walked})`
+}
+
 export const metadataCondition = (
   { path, value }: MetadataCondition,
   bind: Parameters,
   marks: Marks
 ): string => {
-  const found = firstFound(path, bind)
+  const found = foundTexts(path, bind)
   if (found === undefined) return "false"
   // Written by the function that writes the column's values, so equal values are equal texts.
   const wanted = matchingTexts(value)
@@ -90,13 +114,14 @@ export const metadataCondition = (
   return (
     `${prefilter} AND ${marks.unless()} AND arrayExists(text -> if(startsWith(text, '['),`
     + ` hasAny(${elements}, [${wanted}]),`
-    + ` has([${wanted}], text)), [${found}])`
+    + ` has([${wanted}], text)), ${found})`
   )
 }
 
 /** A text that every row with a value at the path holds in its metadata: a piece of its last key. */
 const keyHeld = (path: string, bind: Parameters): string => {
-  const needed = longestRun(metadataPathSegments(path).at(-1)!)
+  const last = metadataPathSegments(metadataPathParts(path).at(-1)!).at(-1)!
+  const needed = longestRun(last)
   return needed === "" ? "metadata != ''" : holding("metadata", needed, bind)
 }
 
@@ -120,10 +145,12 @@ const elementText = `if(startsWith(element, '"'), JSONExtractString(concat('[', 
 
 /** The value at the path as a text: a string as it is, the rest as JSON; NULL where there is none. */
 export const metadataText = (path: string, bind: Parameters): string => {
-  const found = firstFound(path, bind)
+  const found = foundTexts(path, bind)
   if (found === undefined) return "CAST(NULL, 'Nullable(String)')"
-  const text = `arrayMap(element -> ${elementText}, [${found}])[1]`
-  return `if(${found} = '', NULL, ${text})`
+  const one = `if(${found}[1] = '', NULL, arrayMap(element -> ${elementText}, ${found})[1])`
+  if (metadataPathParts(path).length === 1) return one
+  const list = `if(empty(${found}), NULL, concat('[', arrayStringConcat(${found}, ','), ']'))`
+  return `if(${firstFound(path, bind, READABLE)!} != '', ${one}, ${list})`
 }
 
 /**
@@ -135,21 +162,21 @@ export const metadataTexts = (
   bind: Parameters,
   marks: Marks
 ): { readonly condition: string; readonly expression: string } => {
-  const found = firstFound(path, bind)
+  const found = foundTexts(path, bind)
   if (found === undefined) return { condition: "false", expression: "[]::Array(String)" }
-  const values = `arrayMap(text -> if(startsWith(text, '['), ${elements}, [text]), [${found}])`
+  const values = `arrayMap(text -> if(startsWith(text, '['), ${elements}, [text]), ${found})`
   return {
-    condition: `${keyHeld(path, bind)} AND ${marks.unless()} AND ${found} != ''`,
+    condition: `${keyHeld(path, bind)} AND ${marks.unless()} AND arrayExists(text -> text != '', ${found})`,
     expression: `arrayDistinct(arrayMap(element -> ${elementText}, arrayFlatten(${values})))`
   }
 }
 
 /** The numbers at the path, those of a list too, of any row: a list that is empty where there are none. */
 export const metadataNumbers = (path: string, bind: Parameters, marks: Marks): string => {
-  const found = firstFound(path, bind)
+  const found = foundTexts(path, bind)
   if (found === undefined) return "[]::Array(Float64)"
   const has = `${keyHeld(path, bind)} AND ${marks.unless()}`
-  const values = `arrayMap(text -> if(startsWith(text, '['), ${elements}, [text]), [${found}])`
+  const values = `arrayMap(text -> if(startsWith(text, '['), ${elements}, [text]), ${found})`
   return (
     `arrayMap(element -> ${ELEMENT_NUMBER}, arrayFilter(element -> ${IS_NUMBER},`
     + ` if(${has}, arrayFlatten(${values}), [])))`
@@ -163,11 +190,11 @@ export const metadataHolds = (
   bind: Parameters,
   marks: Marks
 ): string => {
-  const found = firstFound(path, bind)
+  const found = foundTexts(path, bind)
   if (found === undefined) return "false"
   const values = "exists" in question ? "[text]" : `if(startsWith(text, '['), ${elements}, [text])`
   return (
     `${keyHeld(path, bind)} AND ${marks.unless()} AND arrayExists(text ->`
-    + ` arrayExists(element -> ${elementHolds(question, bind)}, ${values}), [${found}])`
+    + ` arrayExists(element -> ${elementHolds(question, bind)}, ${values}), ${found})`
   )
 }

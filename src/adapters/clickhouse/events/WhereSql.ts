@@ -1,13 +1,10 @@
 /** An expression of `where` as a ClickHouse condition that means the same as Matches.ts in the domain. */
 
-import type {
-  Condition,
-  Expression,
-  Question,
-  WhereField
-} from "../../../domain/events/where/Expression.ts"
+import type { WhereField } from "../../../domain/events/EventFields.ts"
+import type { Condition, Expression, Question } from "../../../domain/events/where/Expression.ts"
 import { quote } from "../../../domain/json/CanonicalJson.ts"
 import type { Parameters } from "../client/Parameters.ts"
+import { columnValue, type DetailField, isDetail } from "./CountedSql.ts"
 import type { Marks } from "./Marks.ts"
 import { metadataCondition, metadataHolds } from "./MetadataSql.ts"
 import { searchCondition } from "./SearchSql.ts"
@@ -17,7 +14,7 @@ const jsonPrefix = (text: string): string => quote(text).slice(0, -1)
 
 /** A detail of the event that a column holds as JSON, empty where it is absent. */
 const detailHolds = (
-  field: "actor_email" | "resource_name",
+  field: DetailField,
   question: Question,
   bind: Parameters,
   marks: Marks
@@ -40,19 +37,17 @@ const fieldHolds = (
   bind: Parameters,
   marks: Marks
 ): string => {
+  if (isDetail(field)) return detailHolds(field, question, bind, marks)
   switch (field) {
     case "sequence_number":
       return ofNumber(field, question, (text) => bind.integer(Number(text)))
     case "timestamp":
     case "created_at":
       return ofNumber(field, question, (text) => bind.time(text))
-    case "actor_email":
-    case "resource_name":
-      return detailHolds(field, question, bind, marks)
     default:
-      if ("is" in question) return `${field} = ${bind.string(question.is)}`
+      if ("is" in question) return `${columnValue(field)} = ${bind.string(question.is)}`
       return "startsWith" in question
-        ? `startsWith(${field}, ${bind.string(question.startsWith)})`
+        ? `startsWith(${columnValue(field)}, ${bind.string(question.startsWith)})`
         : "true"
   }
 }

@@ -110,7 +110,9 @@ const saidNumber = (name: string, type: string): string =>
 const spans: Readonly<Record<SqlColumn<"spans">, string>> = {
   execution_id: "s.execution_id",
   span_id: "s.span_id",
-  parent_span_id: textOrNull("s.started_body", "parent_span_id"),
+  parent_span_id:
+    `coalesce(${textOrNull("s.started_body", "parent_span_id")},`
+    + ` nullIf(nullIf(${textOf("x.started_body", "root_span_id")}, s.span_id), ''))`,
   caused_by_span_ids: `JSONExtract(${member("s.started_body", "caused_by_span_ids")}, 'Array(String)')`,
   span_type: textOf("s.started_body", "span_type"),
   name: textOf("s.started_body", "details", "name"),
@@ -156,10 +158,12 @@ const listed = (table: SqlTable): string =>
 const startAndEnd = (kind: "execution" | "span"): string => {
   const started = `type = '${kind}.started'`
   const ended = `type = '${kind}.ended'`
+  const ends = `type IN ('${kind}.ended', '${kind}.resumed')`
   const last = (value: string, of: string) => `argMaxIf(${value}, (fact_number, version), ${of})`
   return [
     `maxIf(fact_number, ${started}) AS start_fact`,
-    `maxIf(fact_number, ${ended}) AS end_fact`,
+    // 0 where it has been resumed since.
+    `${last(`if(${ended}, fact_number, 0)`, ends)} AS end_fact`,
     `${last("body", started)} AS started_body`,
     `${last("started_at", started)} AS started`,
     `${last("body", ended)} AS ended_body`,

@@ -1,6 +1,7 @@
 /**
  * Executions out of their own facts, as a subquery: one row for each. Which facts count is decided
- * as `TraceView` does, the last execution.started and the last execution.ended; rows that are in
+ * as `TraceView` does, the last execution.started, and the last execution.ended unless an
+ * execution.resumed follows it; rows that are in
  * the store twice change nothing. Which of an execution's spans have failed is read from narrow
  * columns of the facts about spans, only where it is asked for. Knows nothing of paging.
  */
@@ -21,6 +22,8 @@ export type ExecutionFilter = Omit<ExecutionPageQuery, "offset" | "limit">
 
 export const STARTED = "type = 'execution.started'"
 const ENDED = "type = 'execution.ended'"
+/** The facts of which the last says whether an execution runs. */
+const LAST_OF = "type IN ('execution.ended', 'execution.resumed')"
 
 /** Of the terminal statuses, from 1: numbers are grouped in half the time that texts take. */
 const STATUS_CODE = `indexOf(['${terminalStatuses.join("', '")}'], status)`
@@ -119,7 +122,7 @@ export const startConditions = (
 /** How an execution ended: when, and by which fact; 0 while it runs. */
 const END = [
   `argMaxIf(ended_at, fact_number, ${ENDED}) AS ended`,
-  `maxIf(fact_number, ${ENDED}) AS end_number`
+  `argMaxIf(if(${ENDED}, fact_number, 0), fact_number, ${LAST_OF}) AS end_number`
 ]
 
 interface Grouping {
@@ -173,7 +176,7 @@ export const matchingExecutions = (
     facts: [facts, ...ofWhichOneSays(store, filter, bind)].join(" AND "),
     values: [
       ...(matches === "" ? [] : [`argMaxIf(${matches}, fact_number, ${STARTED}) AS matching`]),
-      ...(needsStatus ? [`argMaxIf(${STATUS_CODE}, fact_number, ${ENDED}) AS code`] : []),
+      ...(needsStatus ? [`argMaxIf(${STATUS_CODE}, fact_number, ${LAST_OF}) AS code`] : []),
       ...(needsEnd ? END : [])
     ],
     conditions: [

@@ -1,51 +1,67 @@
 /**
- * Takes the details out of an execution's stored facts. What an erased fact looks like is the
+ * Takes the details out of stored facts of executions. What an erased fact looks like is the
  * domain's to say; here its row replaces the old one, which is then deleted.
  */
 import { Effect } from "effect"
 import { eraseFact, parseFact } from "../../../domain/traces/TraceFact.ts"
-import type { FactRow, TraceStore } from "../../../ports/TraceStore.ts"
-import type { Statement } from "../client/Parameters.ts"
+import type { ExecutionErasure, FactRow, TraceStore } from "../../../ports/TraceStore.ts"
+import type { Parameters, Statement } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { eraseSetAside, unerasedKeys } from "../topics/SetAside.ts"
 import { insertFactRows } from "./TraceFacts.ts"
 import { factChunk, type PlacedFact } from "./TraceSlices.ts"
-import { ofExecution } from "./TraceSql.ts"
+import { ALL_SCOPES, ofExecutions } from "./TraceSql.ts"
 
 type Store = TraceStore["Service"]
 
-const erased = (body: string, erasedAt: string): string | undefined => {
-  const fact = parseFact(body)
-  return fact === undefined ? undefined : eraseFact(fact, erasedAt)
+/** Executions of one tenant by their id, whose details go. */
+type Erasures = ReadonlyMap<string, ExecutionErasure>
+
+const byExecution = (erasures: ReadonlyArray<ExecutionErasure>): Erasures =>
+  new Map(erasures.map((one) => [one.executionId, one]))
+
+/** What erasing leaves of a fact; undefined for what is none. */
+const erasedBy =
+  (erasures: Erasures) =>
+  (body: string): string | undefined => {
+    const fact = parseFact(body)
+    const erasedAt = erasures.get(fact?.execution_id ?? "")?.erasedAt
+    return fact === undefined || erasedAt === undefined ? undefined : eraseFact(fact, erasedAt)
+  }
+
+const erasedRows = (
+  facts: ReadonlyArray<PlacedFact>,
+  erased: (body: string) => string | undefined
+): ReadonlyArray<FactRow> =>
+  facts.flatMap(({ body, mac, offset, partition }) => {
+    const left = erased(body)
+    return left === undefined ? [] : [{ partition, offset, mac, body: Buffer.from(left, "utf8") }]
+  })
+
+/** Facts whose sequence is before that of the erasure of their execution. */
+const before = (
+  erasures: Erasures,
+  executionId: string,
+  sequence: string,
+  bind: Parameters
+): string => {
+  const all = [...erasures.values()]
+  const sequences = all.map(({ beforeSequence }) => `toUInt64(${bind.integer(beforeSequence)})`)
+  return (
+    `${sequence} < transform(CAST(${executionId}, 'String'), [${bind.strings([...erasures.keys()])}],`
+    + ` [${sequences.join(", ")}], toUInt64(0))`
+  )
 }
 
-const erasedRow = (
-  { body, mac, offset, partition }: PlacedFact,
-  erasedAt: string
-): ReadonlyArray<FactRow> => {
-  const left = erased(body, erasedAt)
-  return left === undefined ? [] : [{ partition, offset, mac, body: Buffer.from(left, "utf8") }]
-}
-
-interface ExecutionErasure {
-  readonly tenantId: string
-  readonly executionId: string
-  readonly beforeSequence: number
-  readonly erasedAt: string
-}
-
-/** Take the details out of what was set aside of an execution. */
-const eraseAside = (
-  store: StoreClient,
-  { beforeSequence, erasedAt, executionId, tenantId }: ExecutionErasure
-) =>
+/** Take the details out of what was set aside of executions. */
+const eraseAside = (store: StoreClient, tenantId: string, erasures: Erasures) =>
   eraseSetAside(
     store,
     "facts",
     (bind) =>
-      `${bind.tenant(tenantId)} AND detail = ${bind.string(executionId)}`
-      + ` AND JSONExtractUInt(body, 'chain_sequence') < ${bind.integer(beforeSequence)}`,
-    (body) => erased(body, erasedAt)
+      `${bind.tenant(tenantId)} AND detail IN (${bind.strings([...erasures.keys()])})`
+      + ` AND ${before(erasures, "detail", "JSONExtractUInt(body, 'chain_sequence')", bind)}`,
+    erasedBy(erasures)
   )
 
 /** Erase in what was set aside what is erased in the view. */
@@ -61,44 +77,62 @@ export const eraseCopies = Effect.fnUntraced(function* (store: StoreClient, part
         + ` IN (${unerasedKeys(store, "facts", "detail", own)})`
       )
     },
-    (row): ExecutionErasure => ({
+    (row) => ({
       tenantId: row.string(),
       executionId: row.string(),
       beforeSequence: row.uint64(),
       erasedAt: row.string()
     })
   )
-  for (const erasure of found) yield* eraseAside(store, erasure)
+  for (const { tenantId, ...erasure } of found) {
+    yield* eraseAside(store, tenantId, byExecution([erasure]))
+  }
+})
+
+/** Executions whose details go with one statement. */
+const ERASED_TOGETHER_MAX = 1_000
+
+const eraseTogether = Effect.fnUntraced(function* (
+  store: StoreClient,
+  tenantId: string,
+  erasures: Erasures
+) {
+  yield* eraseAside(store, tenantId, erasures)
+  const ids = [...erasures.keys()]
+  const own: Statement = (bind) => ofExecutions(tenantId, ids, bind, ALL_SCOPES)
+  const withDetails: Statement = (bind) =>
+    `${own(bind)} AND version != 1`
+    + ` AND ${before(erasures, "execution_id", "chain_sequence", bind)}`
+  const count = yield* store.readOne(
+    "eraseDetails",
+    (bind) => `SELECT count() FROM ${store.facts} WHERE ${withDetails(bind)}`,
+    (row) => row.uint64()
+  )
+  if (count === 0) return
+  // Rows that are there already were written before a start that was broken off, or a replay.
+  const left: Statement = (bind) =>
+    `${withDetails(bind)} AND (execution_id, fact_number, hash) NOT IN`
+    + ` (SELECT execution_id, fact_number, hash FROM ${store.facts}`
+    + ` WHERE ${own(bind)} AND version = 1)`
+  let last: PlacedFact | undefined
+  for (;;) {
+    const chunk = yield* factChunk(store, "eraseDetails", left, last)
+    if (chunk.length === 0) break
+    yield* insertFactRows(store, "eraseDetails", erasedRows(chunk, erasedBy(erasures)))
+    last = chunk.at(-1)
+  }
+  yield* store.change(
+    "eraseDetails",
+    (bind) =>
+      `DELETE FROM ${store.facts} WHERE ${withDetails(bind)}`
+      + " SETTINGS lightweight_deletes_sync = 2"
+  )
 })
 
 export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
-  Effect.fn("TraceStore.eraseDetails")(function* (tenantId, executionId, beforeSequence, erasedAt) {
-    yield* eraseAside(store, { tenantId, executionId, beforeSequence, erasedAt })
-    const withDetails: Statement = (bind) =>
-      `${ofExecution(tenantId, executionId, bind)}`
-      + ` AND chain_sequence < ${bind.integer(beforeSequence)} AND version != 1`
-    const count = yield* store.readOne(
-      "eraseDetails",
-      (bind) => `SELECT count() FROM ${store.facts} WHERE ${withDetails(bind)}`,
-      (row) => row.uint64()
-    )
-    if (count === 0) return
-    // Rows that are there already were written before a start that was broken off, or a replay.
-    const left: Statement = (bind) =>
-      `${withDetails(bind)} AND (fact_number, hash) NOT IN (SELECT fact_number, hash`
-      + ` FROM ${store.facts} WHERE ${ofExecution(tenantId, executionId, bind)} AND version = 1)`
-    let last: PlacedFact | undefined
-    for (;;) {
-      const chunk = yield* factChunk(store, "eraseDetails", left, last)
-      if (chunk.length === 0) break
-      const rows = chunk.flatMap((fact) => erasedRow(fact, erasedAt))
-      yield* insertFactRows(store, "eraseDetails", rows)
-      last = chunk.at(-1)
+  Effect.fn("TraceStore.eraseDetails")(function* (tenantId, erasures) {
+    for (let at = 0; at < erasures.length; at += ERASED_TOGETHER_MAX) {
+      const some = byExecution(erasures.slice(at, at + ERASED_TOGETHER_MAX))
+      yield* eraseTogether(store, tenantId, some)
     }
-    yield* store.change(
-      "eraseDetails",
-      (bind) =>
-        `DELETE FROM ${store.facts} WHERE ${withDetails(bind)}`
-        + " SETTINGS lightweight_deletes_sync = 2"
-    )
   })

@@ -40,6 +40,7 @@ const fitting = <A extends { readonly bytes: number }>(
 export interface PlacedFact {
   readonly partition: number
   readonly offset: number
+  readonly executionId: string
   readonly factNumber: number
   readonly hash: string
   readonly mac: string
@@ -48,36 +49,46 @@ export interface PlacedFact {
 
 const CHUNK: PageBounds = { itemsMax: CHUNK_ROWS_MAX, bytesMax: CHUNK_BYTES_MAX }
 
+type FactKey = Pick<PlacedFact, "executionId" | "factNumber" | "hash">
+
+const beside = ({ executionId, factNumber, hash }: FactKey, sign: ">" | "<=", bind: Parameters) => {
+  const id = bind.string(executionId)
+  const key = `(${id}, ${bind.integer(factNumber)}, ${bind.string(hash)})`
+  return `execution_id ${sign[0]}= ${id} AND (execution_id, fact_number, hash) ${sign} ${key}`
+}
+
 /** The facts that meet a condition and follow `after`, as many as fit into a chunk. */
 export const factChunk = Effect.fnUntraced(function* (
   store: StoreClient,
   operation: string,
   condition: Statement,
-  after: Pick<PlacedFact, "factNumber" | "hash"> | undefined
+  after: FactKey | undefined
 ) {
   const following: Statement = (bind) =>
-    condition(bind)
-    + (after === undefined
-      ? ""
-      : ` AND ${bind.beside("fact_number", ">", [after.factNumber, after.hash])}`)
+    condition(bind) + (after === undefined ? "" : ` AND ${beside(after, ">", bind)}`)
   const sized = yield* store.read(
     operation,
     (bind) =>
-      `SELECT fact_number, hash, length(body) FROM ${store.facts}`
+      `SELECT execution_id, fact_number, hash, length(body) FROM ${store.facts}`
       + ` WHERE ${following(bind)} ${IN_ORDER} LIMIT ${CHUNK_ROWS_MAX}`,
-    (row) => ({ factNumber: row.uint64(), hash: row.string(), bytes: row.uint64() })
+    (row) => ({
+      executionId: row.string(),
+      factNumber: row.uint64(),
+      hash: row.string(),
+      bytes: row.uint64()
+    })
   )
   const last = fitting(sized, CHUNK).kept.at(-1)
   if (last === undefined) return []
   return yield* store.read(
     operation,
     (bind) =>
-      `SELECT kafka_partition, kafka_offset, fact_number, hash, mac, body FROM ${store.facts}`
-      + ` WHERE ${following(bind)}`
-      + ` AND ${bind.beside("fact_number", "<=", [last.factNumber, last.hash])} ${IN_ORDER}`,
+      "SELECT kafka_partition, kafka_offset, execution_id, fact_number, hash, mac, body"
+      + ` FROM ${store.facts} WHERE ${following(bind)} AND ${beside(last, "<=", bind)} ${IN_ORDER}`,
     (row): PlacedFact => ({
       partition: row.uint32(),
       offset: row.uint64(),
+      executionId: row.string(),
       factNumber: row.uint64(),
       hash: row.string(),
       mac: row.string(),

@@ -43,8 +43,8 @@ export const ofExecutions = (
 export const newestBy = (columns: string): string =>
   `ORDER BY ${columns}, version DESC LIMIT 1 BY ${columns}`
 
-/** Facts of one execution in the order of their numbers. */
-export const IN_ORDER = newestBy("fact_number, hash")
+/** Facts in the order of their executions and numbers. */
+export const IN_ORDER = newestBy("execution_id, fact_number, hash")
 
 /**
  * Members of a stored fact around its details. Quotes in texts are escaped, so the first such mark

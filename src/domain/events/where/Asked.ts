@@ -4,14 +4,8 @@
  */
 import { Result } from "effect"
 import { canonicalize } from "../../json/CanonicalJson.ts"
-import {
-  type Comparison,
-  type Expression,
-  type Question,
-  type Subject,
-  type WhereField,
-  whereFields
-} from "./Expression.ts"
+import { type WhereField, whereFields } from "../EventFields.ts"
+import type { Comparison, Expression, Question, Subject } from "./Expression.ts"
 import { type TimeSpan, timeSpanOf } from "./TimeText.ts"
 
 export interface AskedValue {
@@ -124,8 +118,7 @@ export const askedOf = (
   if (value.isAny) return Result.succeed({ ...subject, exists: true })
   if ("metadata" in subject) return askedOfMetadata(subject.metadata, sign, value)
   const { field } = subject
-  const known: { readonly kind: string; readonly values?: ReadonlyArray<string> } =
-    whereFields[field]
+  const known = whereFields[field]
   if (known.kind === "text") return askedOfText(field, known.values, sign, value)
   if (value.isOpen) return Result.fail("is no text, so no * can follow its values")
   return known.kind === "integer"

@@ -2,43 +2,9 @@
  * What `where` can say of an event: conditions on its fields, combined with AND, OR and NOT. The
  * grammar is in Parse.ts, the meaning in Matches.ts; the store has the same meaning as SQL.
  */
-import { actorTypes, outcomes } from "../EventEnums.ts"
+import type { WhereField } from "../EventFields.ts"
 
 export type Comparison = ">" | ">=" | "<" | "<="
-
-interface Field {
-  /** What its values are, which says what it can be asked. */
-  readonly kind: "text" | "integer" | "time"
-  /** In the stored event. */
-  readonly path: readonly [string] | readonly [string, string]
-  /** The only values that there are; any text without it. */
-  readonly values?: ReadonlyArray<string>
-  /** Other names in the language. */
-  readonly aliases: ReadonlyArray<string>
-}
-
-/** Fields that can be asked for, by their name in parameters of the API. */
-export const whereFields = {
-  id: { kind: "text", path: ["id"], aliases: [] },
-  sequence_number: { kind: "integer", path: ["sequence_number"], aliases: ["sequence"] },
-  timestamp: { kind: "time", path: ["timestamp"], aliases: [] },
-  created_at: { kind: "time", path: ["created_at"], aliases: [] },
-  actor_id: { kind: "text", path: ["actor", "id"], aliases: ["actor", "actor.id"] },
-  actor_type: {
-    kind: "text",
-    path: ["actor", "type"],
-    values: actorTypes,
-    aliases: ["actor.type"]
-  },
-  actor_email: { kind: "text", path: ["actor", "email"], aliases: ["actor.email", "email"] },
-  action: { kind: "text", path: ["action"], aliases: [] },
-  resource_id: { kind: "text", path: ["resource", "id"], aliases: ["resource", "resource.id"] },
-  resource_type: { kind: "text", path: ["resource", "type"], aliases: ["resource.type"] },
-  resource_name: { kind: "text", path: ["resource", "name"], aliases: ["resource.name"] },
-  outcome: { kind: "text", path: ["outcome"], values: outcomes, aliases: [] }
-} as const satisfies Readonly<Record<string, Field>>
-
-export type WhereField = keyof typeof whereFields
 
 /** What a condition is about. */
 export type Subject = { readonly field: WhereField } | { readonly metadata: string }

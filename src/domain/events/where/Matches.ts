@@ -1,15 +1,9 @@
 /** What an expression means: which events it is true of. The live stream asks this, lists ask SQL. */
-import { memberAt } from "../EventFields.ts"
+import { memberAt, whereFields } from "../EventFields.ts"
 import { allOf, askedPath, type Predicate } from "../FilteredEvent.ts"
 import type { Elements } from "../MetadataPath.ts"
 import { searchFor } from "../SearchText.ts"
-import {
-  type Comparison,
-  type Condition,
-  type Expression,
-  type Question,
-  whereFields
-} from "./Expression.ts"
+import type { Comparison, Condition, Expression, Question } from "./Expression.ts"
 
 const isOrdered = <A extends number | string>(left: A, sign: Comparison, right: A): boolean => {
   switch (sign) {

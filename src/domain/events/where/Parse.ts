@@ -15,6 +15,7 @@
  */
 import { Result } from "effect"
 import { nearestName } from "../../NearestName.ts"
+import { type WhereField, whereFields, whereNames } from "../EventFields.ts"
 import { METADATA_PATH_SEGMENTS_MAX, metadataPathSegments } from "../MetadataPath.ts"
 import { askedOf, combined } from "./Asked.ts"
 import {
@@ -22,9 +23,7 @@ import {
   type Expression,
   type Subject,
   WHERE_CONDITIONS_MAX,
-  WHERE_DEPTH_MAX,
-  type WhereField,
-  whereFields
+  WHERE_DEPTH_MAX
 } from "./Expression.ts"
 import { momentFromNow } from "./TimeText.ts"
 
@@ -44,7 +43,7 @@ export class WhereError extends Error {
 const SEARCH_LENGTH_MAX = 256
 
 const byName = new Map<string, WhereField>(
-  Object.entries(whereFields).flatMap(([name, { aliases }]) =>
+  Object.entries(whereFields).flatMap(([name, { aliases = [] }]) =>
     [name, ...aliases].map((one) => [one, name as WhereField] as const)
   )
 )
@@ -53,10 +52,9 @@ const METADATA = "metadata."
 
 /** What to write instead of a name that is none. */
 const fieldMeantBy = (name: string): string => {
-  const names = [...byName.keys()]
-  const meant = nearestName(name, names)
+  const meant = nearestName(name, byName.keys())
   return meant === undefined
-    ? `fields are ${[...names, `${METADATA}<path>`].join(", ")}; a text goes in quotes`
+    ? `fields are ${[...whereNames, `${METADATA}<path>`].join(", ")}; a text goes in quotes`
     : `did you mean ${meant}? A text goes in quotes`
 }
 

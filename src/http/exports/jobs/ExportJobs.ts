@@ -41,6 +41,8 @@ export interface JobOrder {
   readonly kind: JobKind
   /** Whether a pack has the PDF in it. */
   readonly pdf: boolean
+  /** Of CSV: it begins with a byte order mark. */
+  readonly bom: boolean
   readonly filter: EventFilter
   readonly label?: string
   /** Where this process is reached. */
@@ -139,13 +141,14 @@ const room = Effect.fnUntraced(function* (
   return bytesMax - used
 })
 
-const newJob = ({ filter, keyId, kind, label, pdf, tenantId }: JobOrder): ExportJob => {
+const newJob = ({ bom, filter, keyId, kind, label, pdf, tenantId }: JobOrder): ExportJob => {
   const now = currentTime()
   return {
     id: `exp_${uuidv7()}`,
     tenant_id: tenantId,
     kind,
     pdf: kind === "pack" && pdf,
+    ...(bom ? { bom: true as const } : {}),
     ...defined({ label }),
     filter,
     created_by: keyId,

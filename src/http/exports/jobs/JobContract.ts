@@ -10,6 +10,7 @@ import { mustBe, optionalInput } from "../../contract/Bodies.ts"
 import { errorsOf } from "../../contract/ContractErrors.ts"
 import { label, pageFields, Timestamp } from "../../contract/ContractSchemas.ts"
 import { createdHeaders, operation } from "../../contract/Operation.ts"
+import { bomOfTables } from "../../events/QueryContract.ts"
 import { scopeFields, scopeInput } from "../../events/ScopeSchemas.ts"
 import { CSV_TYPE, NDJSON_TYPE, PDF_TYPE, ZIP_TYPE } from "../../messages/MediaTypes.ts"
 import { pageLinkHeader } from "../../messages/Pages.ts"
@@ -20,7 +21,7 @@ import { KEPT_MAX, RECORD_KEPT_DAYS, UNDER_WAY_MAX } from "./JobLimits.ts"
 /** Where jobs are made, listed and found. */
 export const EXPORTS_PATH = "/v1/exports"
 
-const { bytes, error, file_name, id, progress, sha256 } = ExportJob.fields
+const { bom, bytes, error, file_name, id, progress, sha256 } = ExportJob.fields
 
 const exampleJob = {
   id: "exp_019a8f3c-0000-7000-8000-000000000000",
@@ -43,6 +44,7 @@ export const Job = Schema.Struct({
   pdf: Schema.optionalKey(Schema.Boolean).annotateKey({
     description: "Of a pack: whether the PDF is in it."
   }),
+  bom,
   label: Schema.optionalKey(Schema.String),
   status: Schema.Literals([...keptStatuses, "expired"]).annotate({
     description: "`queued` and `running` are under way; `done` has a file, until it is `expired`."
@@ -85,6 +87,9 @@ export const JobInput = Schema.Struct({
   pdf: optionalInput(mustBe("true or false", Schema.Boolean)).annotateKey({
     description:
       "Of a pack: whether the PDF is in it, true unless given; `false` where there is no Chromium."
+  }),
+  bom: optionalInput(mustBe("true or false", Schema.Boolean)).annotateKey({
+    description: bomOfTables
   }),
   label: optionalInput(label)
 }).annotate({

@@ -26,18 +26,22 @@ import { EXPORTS_PATH, JobInput } from "./JobContract.ts"
 import type { CurrentJob } from "./JobState.ts"
 
 const inputFields = Object.keys(JobInput.fields)
-const { kind, label, pdf } = JobInput.fields
-const KindLabelPdf = Schema.Struct({ kind, label, pdf })
+const { bom, kind, label, pdf } = JobInput.fields
+const Form = Schema.Struct({ bom, kind, label, pdf })
 
 const inputOf = (bytes: Buffer) => {
   const object = objectOf(bytes, inputFields, "an export")
-  const { kind, label, pdf } = readAs(KindLabelPdf, object)
+  const { bom, kind, label, pdf } = readAs(Form, object)
   if (typeof pdf === "boolean" && kind !== "pack") {
     throw invalid("pdf", `is for packs only; leave it out for the kind ${kind}`)
+  }
+  if (typeof bom === "boolean" && kind !== "csv") {
+    throw invalid("bom", `is for CSV only; leave it out for the kind ${kind}`)
   }
   return {
     kind,
     pdf: pdf ?? true,
+    bom: bom ?? false,
     filter: scopeOf(object),
     ...defined({ label: label ?? undefined })
   }

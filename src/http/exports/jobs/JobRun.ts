@@ -43,12 +43,12 @@ export interface JobStart {
 const SLOT_RETRY = "1 second"
 
 /** The request as the report shows it: what asks for the same again. */
-const lineOf = ({ filter, kind, label, pdf }: ExportJob): string => {
+const lineOf = ({ bom, filter, kind, label, pdf }: ExportJob): string => {
   const { filters, from, to } = shownScope(filter)
   const body = {
     kind,
     ...(kind === "pack" ? { pdf } : {}),
-    ...defined({ from: from ?? undefined, to: to ?? undefined, label }),
+    ...defined({ from: from ?? undefined, to: to ?? undefined, bom, label }),
     ...(Object.keys(filters).length === 0 ? {} : { filters })
   }
   return `POST /v1/exports ${JSON.stringify(body)}`
@@ -122,7 +122,7 @@ class Run {
   /** Has the export made and written. */
   readonly making = Effect.gen({ self: this }, function* () {
     const { folder, maker } = this.tools
-    const { created_by, filter, kind, pdf, tenant_id: tenantId } = this.job
+    const { bom, created_by, filter, kind, pdf, tenant_id: tenantId } = this.job
     const permit = permitOf(this.tools, this.job)
     yield* permit
     this.job = { ...this.job, status: "running" }
@@ -131,6 +131,7 @@ class Run {
       filter,
       askedBy: { kind: "API key", id: created_by },
       ownUrl: this.start.ownUrl,
+      ...defined({ bom }),
       line: lineOf(this.job),
       permit,
       told: this.told

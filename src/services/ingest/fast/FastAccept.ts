@@ -18,7 +18,7 @@ import {
 import type { PrepareLimits } from "../Prepare.ts"
 import { ACCEPT_MODULE } from "./gen/AcceptModule.ts"
 
-/** What a request consists of: `{"events":[…]}`, one item a line, one item. */
+/** What a request consists of: `{"events":[…]}` or `[…]`, one item a line, one item. */
 export type RequestForm = "batch" | "lines" | "single"
 
 /** What the events of a request share. */

@@ -5,12 +5,22 @@
  */
 import { isUtf8 } from "node:buffer"
 import { derivedText } from "../../../domain/Identifiers.ts"
-import { parseStrict, type StrictResult } from "../../../domain/json/StrictJson.ts"
+import {
+  parseStrict,
+  type StrictOptions,
+  type StrictResult
+} from "../../../domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX, dedupStart } from "../../../domain/records/Command.ts"
 import { mergeBatches } from "../../../domain/records/EventBatch.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { currentTime } from "../../../domain/Timestamp.ts"
-import { keyOption, type PreparedItems, type PrepareItemsOptions, prepareEach } from "../Ingest.ts"
+import {
+  keyOption,
+  type PreparedItems,
+  type PrepareItemsOptions,
+  prepareEach,
+  readingOf
+} from "../Ingest.ts"
 import { idParts } from "../Prepare.ts"
 import type { FastAccept, RequestForm, RestItem } from "./FastAccept.ts"
 
@@ -34,12 +44,13 @@ const derivedStart = ({ idempotency, tenantId }: PrepareItemsOptions): string | 
 /** The items that are left, read; undefined if one of them is no JSON, so that no item counts. */
 function* readRest(
   rest: ReadonlyArray<RestItem>,
-  form: RequestForm
+  form: RequestForm,
+  reading: StrictOptions
 ): Sliced<ReadonlyArray<readonly [number, StrictResult]> | undefined> {
   const read: Array<readonly [number, StrictResult]> = []
   for (const { bytes, index } of rest) {
     yield
-    const item = parseStrict(bytes)
+    const item = parseStrict(bytes, reading)
     if (form !== "lines" && "problem" in item && item.problem.code === "invalid_json") {
       return undefined
     }
@@ -70,7 +81,7 @@ export function* prepareRequest(
     derivedStart: derivedStart(options)
   })
   if (result === undefined) return undefined
-  const rest = yield* readRest(result.rest, form)
+  const rest = yield* readRest(result.rest, form, readingOf(options))
   if (rest === undefined) return undefined
   const { errors, events, warnings } = yield* prepareEach(rest, options, acceptedAt)
   return {

@@ -1,134 +1,101 @@
 /**
- * What the attributes of OpenTelemetry spans mean to alk: the whole mapping, as tables, in one
- * file. Its version is stored with every span, so that a reader knows by which table a type was
- * chosen; a change of a table is a new version. Knows no span as a whole and stores nothing.
- *
- * Sources: OpenTelemetry semantic conventions for generative AI 1.28 to 1.41 and the repository
- * they have moved to since (`gen_ai.*`, `mcp.*`), OpenInference (`openinference.span.kind`),
- * OpenLLMetry (`traceloop.span.kind`, `llm.request.type`), the Vercel AI SDK 5 and 6
- * (`ai.operationId`).
+ * What the attributes of OpenTelemetry spans mean to alk, by the rows of MappingTable.ts. The version
+ * is stored with every span, so that a reader knows by which table a type was chosen; a change of the
+ * table is a new version. Stores nothing.
  */
+import { defined } from "../../../domain/Defined.ts"
 import { isText } from "../../../domain/events/AuditEvent.ts"
 import { isClientId } from "../../../domain/Identifiers.ts"
-import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
+import { isObject, type JsonObject, type JsonValue, parseJson } from "../../../domain/json/Json.ts"
+import {
+  ANY,
+  type Conditions,
+  conventions,
+  type FieldName,
+  OPERATION,
+  SPAN_NAME
+} from "../../../domain/traces/MappingTable.ts"
+import type { SpanSummary } from "../../../domain/traces/SpanSummary.ts"
 import type { TerminalStatus } from "../../../domain/traces/TraceFact.ts"
 import { SPAN_TYPE_FORM, SPAN_TYPE_LENGTH_MAX } from "../../../domain/traces/TraceFact.ts"
 import { TRACE_NAME_LENGTH_MAX } from "../PrepareTrace.ts"
 
-export const MAPPING_VERSION = "alk-otlp-2"
+export const MAPPING_VERSION = "alk-otlp-3"
 
 /** Attribute by which a sender chooses the type itself, for instance HANDOFF. */
 export const TYPE_ATTRIBUTE = "alk.span_type"
 /** The type of a span that no row is about. */
 export const DEFAULT_TYPE = "CUSTOM"
 
-/** Attribute of the Vercel AI SDK that says what a span is. */
-const OPERATION_ID = "ai.operationId"
-/** Name that the caller of the Vercel AI SDK has given to what it does. */
-const FUNCTION_ID = "ai.telemetry.functionId"
-
-interface TypeRule {
-  readonly attribute: string
-  /** Span type by value in lower case. */
-  readonly types: Readonly<Record<string, string>>
-}
-
-/** The first row whose attribute has a value that it knows decides. */
-export const typeRules: ReadonlyArray<TypeRule> = [
-  {
-    attribute: "gen_ai.operation.name",
-    types: {
-      chat: "LLM_CALL",
-      text_completion: "LLM_CALL",
-      generate_content: "LLM_CALL",
-      fetch_response: "LLM_CALL",
-      embeddings: "EMBEDDING",
-      execute_tool: "TOOL_CALL",
-      invoke_agent: "AGENT",
-      create_agent: "AGENT",
-      invoke_workflow: "WORKFLOW",
-      plan: "PLANNING",
-      retrieval: "RETRIEVAL",
-      create_memory: "MEMORY",
-      search_memory: "MEMORY",
-      update_memory: "MEMORY",
-      upsert_memory: "MEMORY",
-      delete_memory: "MEMORY",
-      create_memory_store: "MEMORY",
-      delete_memory_store: "MEMORY"
-    }
-  },
-  {
-    attribute: OPERATION_ID,
-    types: {
-      "ai.generatetext": "AGENT",
-      "ai.streamtext": "AGENT",
-      "ai.generateobject": "AGENT",
-      "ai.streamobject": "AGENT",
-      "ai.generatetext.dogenerate": "LLM_CALL",
-      "ai.streamtext.dostream": "LLM_CALL",
-      "ai.generateobject.dogenerate": "LLM_CALL",
-      "ai.streamobject.dostream": "LLM_CALL",
-      "ai.toolcall": "TOOL_CALL",
-      // The call of the model is below, with the same tokens.
-      "ai.embed": "WORKFLOW",
-      "ai.embedmany": "WORKFLOW",
-      "ai.embed.doembed": "EMBEDDING",
-      "ai.embedmany.doembed": "EMBEDDING",
-      "ai.rerank": "WORKFLOW",
-      "ai.rerank.dorerank": "RERANK"
-    }
-  },
-  {
-    attribute: "openinference.span.kind",
-    types: {
-      llm: "LLM_CALL",
-      chain: "WORKFLOW",
-      tool: "TOOL_CALL",
-      retriever: "RETRIEVAL",
-      reranker: "RERANK",
-      embedding: "EMBEDDING",
-      agent: "AGENT",
-      guardrail: "GUARDRAIL",
-      evaluator: "EVALUATION",
-      prompt: "PROMPT"
-    }
-  },
-  {
-    attribute: "traceloop.span.kind",
-    types: { workflow: "WORKFLOW", task: "WORKFLOW", agent: "AGENT", tool: "TOOL_CALL" }
-  },
-  {
-    attribute: "llm.request.type",
-    types: {
-      chat: "LLM_CALL",
-      completion: "LLM_CALL",
-      rerank: "RERANK",
-      embedding: "EMBEDDING"
-    }
-  },
-  {
-    attribute: "mcp.method.name",
-    types: { "tools/call": "TOOL_CALL", "resources/read": "RETRIEVAL", "prompts/get": "PROMPT" }
-  }
-]
-
-/** For spans of which no rule knows a value: the first attribute that is there decides. */
-export const presenceRules: ReadonlyArray<readonly [attribute: string, type: string]> = [
-  ["gen_ai.tool.name", "TOOL_CALL"],
-  ["gen_ai.tool.call.id", "TOOL_CALL"],
-  ["gen_ai.evaluation.name", "EVALUATION"],
-  ["gen_ai.retrieval.query.text", "RETRIEVAL"],
-  ["gen_ai.embeddings.dimension.count", "EMBEDDING"],
-  ["gen_ai.request.model", "LLM_CALL"],
-  ["gen_ai.response.model", "LLM_CALL"],
-  ["llm.model_name", "LLM_CALL"]
-]
-
 const textAt = (attributes: JsonObject, name: string): string | undefined => {
   const value = Object.hasOwn(attributes, name) ? attributes[name] : undefined
   return typeof value === "string" && value !== "" ? value : undefined
 }
+
+/** Characters of a value that a row may be about. */
+const VALUE_LENGTH_MAX = 1_024
+
+const QUOTED = /^"([^"\\]*)"$/
+
+const unquoted = (text: string): string =>
+  text.startsWith('"') ? text.replace(QUOTED, "$1") : text
+
+/** A text in lower case, without the quotes that it has as JSON. */
+const valueAt = (attributes: JsonObject, name: string): string | undefined => {
+  const text = textAt(attributes, name)
+  return text === undefined || text.length > VALUE_LENGTH_MAX
+    ? undefined
+    : unquoted(text).toLowerCase()
+}
+
+const isLike = (value: string, pattern: string): boolean => {
+  if (pattern.startsWith("*")) return value.endsWith(pattern.slice(1))
+  return pattern.endsWith("*") ? value.startsWith(pattern.slice(0, -1)) : value === pattern
+}
+
+const isPresent = (attributes: JsonObject, name: string): boolean =>
+  Object.hasOwn(attributes, name) && attributes[name] !== null
+
+/** True if something holds of a span, whose name is given in lower case. */
+type Check = (attributes: JsonObject, name: string) => boolean
+
+const checkOf = (attribute: string, wanted: Conditions[string]): Check => {
+  if (wanted === ANY) return (attributes) => isPresent(attributes, attribute)
+  const patterns = typeof wanted === "string" ? [wanted] : wanted
+  const isWanted = (value: string) => patterns.some((pattern) => isLike(value, pattern))
+  if (attribute === SPAN_NAME) return (_, name) => isWanted(name)
+  return (attributes) => {
+    const value = valueAt(attributes, attribute)
+    return value !== undefined && isWanted(value)
+  }
+}
+
+const checkAll = (conditions: Conditions): Check => {
+  const checks = Object.entries(conditions).map(([attribute, wanted]) => checkOf(attribute, wanted))
+  return (attributes, name) => checks.every((check) => check(attributes, name))
+}
+
+/** What the rows say of a type, in their order. */
+const typeSteps: ReadonlyArray<(attributes: JsonObject, name: string) => string | undefined> =
+  conventions.flatMap(({ rows = [], types = {} }) => [
+    ...rows.map(([when, type]) => {
+      const check = checkAll(when)
+      return (attributes: JsonObject, name: string) => (check(attributes, name) ? type : undefined)
+    }),
+    ...Object.entries(types).map(([attribute, byValue]) => {
+      const typeOf = new Map(Object.entries(byValue))
+      return (attributes: JsonObject) => {
+        const value = valueAt(attributes, attribute)
+        return value === undefined ? undefined : typeOf.get(value)
+      }
+    })
+  ])
+
+const presences = conventions.flatMap(({ present = {} }) => Object.entries(present))
+
+const nameSteps = conventions.flatMap(({ names = [] }) =>
+  names.map(([when, attribute]) => ({ check: checkAll(when), attribute }))
+)
 
 const isSpanType = (name: string): boolean =>
   name.length <= SPAN_TYPE_LENGTH_MAX && SPAN_TYPE_FORM.test(name)
@@ -136,54 +103,154 @@ const isSpanType = (name: string): boolean =>
 /** How the instrumentation of the OpenAI Agents SDK names a hand-over, which is a tool by its kind. */
 const HANDOFF_NAME = /^handoff to ./i
 
-/** The span type that the attributes of a span mean, and its name if they are no help. */
+/** The span type that the attributes of a span, and its name, mean. */
 export const spanTypeOf = (attributes: JsonObject, name = ""): string => {
   const chosen = textAt(attributes, TYPE_ATTRIBUTE)
   if (chosen !== undefined && isSpanType(chosen)) return chosen
   if (HANDOFF_NAME.test(name)) return "HANDOFF"
-  for (const { attribute, types } of typeRules) {
-    const value = textAt(attributes, attribute)?.toLowerCase()
-    if (value !== undefined && Object.hasOwn(types, value)) return types[value]!
+  const lower = name.toLowerCase()
+  for (const step of typeSteps) {
+    const type = step(attributes, lower)
+    if (type !== undefined) return type
   }
-  const present = presenceRules.find(([attribute]) => Object.hasOwn(attributes, attribute))
-  return present?.[1] ?? DEFAULT_TYPE
-}
-
-/** By operation of the Vercel AI SDK, the attribute that says which tool or function it was. */
-const nameRules: Readonly<Record<string, string>> = {
-  "ai.toolCall": "ai.toolCall.name",
-  "ai.generateText": FUNCTION_ID,
-  "ai.streamText": FUNCTION_ID,
-  "ai.generateObject": FUNCTION_ID,
-  "ai.streamObject": FUNCTION_ID
+  // An operation that no row is about may be anything: a picture, a voice, a list of threads.
+  if (textAt(attributes, OPERATION) !== undefined) return DEFAULT_TYPE
+  return presences.find(([attribute]) => isPresent(attributes, attribute))?.[1] ?? DEFAULT_TYPE
 }
 
 /** The name of a span for people: that of the tool or function where its own says the kind only. */
 export const spanNameOf = (name: string, attributes: JsonObject): string => {
-  const operation = textAt(attributes, OPERATION_ID) ?? ""
-  const rule = Object.hasOwn(nameRules, operation) ? nameRules[operation] : undefined
-  const found = rule === undefined ? undefined : textAt(attributes, rule)
-  return found !== undefined && isText(found, TRACE_NAME_LENGTH_MAX) ? found : name
+  const lower = name.toLowerCase()
+  for (const { attribute, check } of nameSteps) {
+    const found = check(attributes, lower) ? textAt(attributes, attribute) : undefined
+    if (found !== undefined && isText(found, TRACE_NAME_LENGTH_MAX)) return found
+  }
+  return name
 }
 
-/** Attributes with the name of the agent, the newest convention first. */
-const agentNameAttributes = ["gen_ai.agent.name", "agent.name", FUNCTION_ID]
+/** Characters of a JSON text that is looked into: outputs of models may be in it. */
+const LOOKED_INTO_MAX = 1_048_576
+
+/** A member of a value, which may be the JSON text of an object. */
+const memberOf = (value: unknown, members: ReadonlyArray<string>): unknown => {
+  let found = value
+  if (typeof found === "string" && members.length > 0) {
+    if (found.length > LOOKED_INTO_MAX || !found.startsWith("{")) return undefined
+    try {
+      found = parseJson(found)
+    } catch {
+      // No JSON, so nothing is said in it.
+      return undefined
+    }
+  }
+  for (const member of members) {
+    if (!isObject(found) || !Object.hasOwn(found, member)) return undefined
+    found = found[member]
+  }
+  return found
+}
+
+/** A place in attributes, and of which spans it says something. */
+interface Place {
+  readonly attribute: string
+  readonly members: ReadonlyArray<string>
+  readonly check: Check | undefined
+}
+
+const placesOf = (field: FieldName): ReadonlyArray<Place> =>
+  conventions.flatMap(({ fields, when }) => {
+    const check = when && checkAll(when)
+    return (fields?.[field] ?? []).map((path) => {
+      const [attribute, ...members] = typeof path === "string" ? [path] : path
+      return { attribute, members, check }
+    })
+  })
+
+/** Finds a field of a span: the first value of the right kind that the table has for it. */
+const finderOf = <A>(field: FieldName, read: (value: unknown) => A | undefined) => {
+  const places = placesOf(field)
+  return (attributes: JsonObject, name: string): A | undefined => {
+    for (const { attribute, check, members } of places) {
+      if (!Object.hasOwn(attributes, attribute)) continue
+      if (check !== undefined && !check(attributes, name)) continue
+      const found = read(memberOf(attributes[attribute], members))
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+}
+
+const textOf = (value: unknown): string | undefined => {
+  if (typeof value === "number") return String(value)
+  if (typeof value !== "string") return undefined
+  const text = unquoted(value)
+  return text === "" || !isText(text, TRACE_NAME_LENGTH_MAX) ? undefined : text
+}
+
+const NUMBER = /^\s*[0-9]{1,40}(?:[.][0-9]{1,40})?(?:[eE][-+]?[0-9]{1,2})?\s*$/
+
+const amountOf = (value: unknown): number | undefined => {
+  const number = typeof value === "string" && NUMBER.test(value) ? Number(value) : value
+  return typeof number === "number" && Number.isFinite(number) && number >= 0 ? number : undefined
+}
+
+/** As the forms of summaries have it. */
+const COUNT_MAX = 999_999_999_999_999
+
+/** A count, also one that was sent as a text or with a fraction. */
+const countOf = (value: unknown): number | undefined => {
+  const amount = amountOf(value)
+  return amount === undefined || amount > COUNT_MAX ? undefined : Math.round(amount)
+}
+
+const textsOf = (value: unknown): ReadonlyArray<string> | undefined => {
+  const texts = (Array.isArray(value) ? value : [value]).map(textOf)
+  return texts.length === 0 || texts.includes(undefined)
+    ? undefined
+    : texts.filter((text) => text !== undefined)
+}
+
+const finders = {
+  model: finderOf("model", textOf),
+  input_tokens: finderOf("inputTokens", countOf),
+  output_tokens: finderOf("outputTokens", countOf),
+  finish_reasons: finderOf("finishReasons", textsOf),
+  session_id: finderOf("sessionId", textOf),
+  user_id: finderOf("userId", textOf),
+  cost: finderOf("cost", amountOf)
+}
+
+/** What the table says of a span. */
+export const saidOfSpan = (attributes: JsonObject, name = ""): SpanSummary => {
+  const lower = name.toLowerCase()
+  return defined({
+    model: finders.model(attributes, lower),
+    input_tokens: finders.input_tokens(attributes, lower),
+    output_tokens: finders.output_tokens(attributes, lower),
+    finish_reasons: finders.finish_reasons(attributes, lower),
+    session_id: finders.session_id(attributes, lower),
+    user_id: finders.user_id(attributes, lower),
+    cost: finders.cost(attributes, lower)
+  })
+}
+
 /** What OpenTelemetry calls a service without a name. */
 export const UNKNOWN_SERVICE = "unknown_service"
 
+const clientIdOf = (id: unknown): string | undefined =>
+  typeof id === "string" && isClientId(id) ? id : undefined
+
+const agentId = finderOf("agentId", clientIdOf)
+const agentName = finderOf("agentName", (name) =>
+  typeof name === "string" && name !== "" && isText(name, TRACE_NAME_LENGTH_MAX) ? name : undefined
+)
+
 /** The id of the agent at work: the span's own word for it, else the service's name. */
 export const agentIdOf = (attributes: JsonObject, resource: JsonObject): string =>
-  [
-    textAt(attributes, "gen_ai.agent.id"),
-    textAt(attributes, FUNCTION_ID),
-    textAt(resource, "service.name")
-  ].find((id) => id !== undefined && isClientId(id)) ?? UNKNOWN_SERVICE
+  agentId(attributes, "") ?? clientIdOf(resource["service.name"]) ?? UNKNOWN_SERVICE
 
 /** Its name for people, if the attributes have one. */
-export const agentNameOf = (attributes: JsonObject): string | undefined =>
-  agentNameAttributes
-    .map((attribute) => textAt(attributes, attribute))
-    .find((name) => name !== undefined && isText(name, TRACE_NAME_LENGTH_MAX))
+export const agentNameOf = (attributes: JsonObject): string | undefined => agentName(attributes, "")
 
 /** An event of a span, as far as the mapping looks at it. */
 export interface MappedEvent {

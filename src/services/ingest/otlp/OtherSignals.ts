@@ -1,12 +1,9 @@
 /**
- * The signals of OpenTelemetry that are not kept, logs and metrics: how an export of them is read,
- * and how many items it holds. Knows nothing of what the items say.
+ * The signals of OpenTelemetry beside traces: how an export of them is read, and how many items an
+ * export of metrics, which are not kept, holds.
  */
 import { decodersOf } from "./Decode.ts"
-import {
-  type ExportLogsServiceRequest,
-  ExportLogsServiceRequestSchema
-} from "./gen/opentelemetry/proto/collector/logs/v1/logs_service_pb.js"
+import { ExportLogsServiceRequestSchema } from "./gen/opentelemetry/proto/collector/logs/v1/logs_service_pb.js"
 import {
   type ExportMetricsServiceRequest,
   ExportMetricsServiceRequestSchema
@@ -14,15 +11,6 @@ import {
 
 export const logsDecoders = decodersOf(ExportLogsServiceRequestSchema)
 export const metricsDecoders = decodersOf(ExportMetricsServiceRequestSchema)
-
-/** Log records of an export. */
-export const countLogRecords = ({ resourceLogs }: ExportLogsServiceRequest): number => {
-  let records = 0
-  for (const { scopeLogs } of resourceLogs) {
-    for (const { logRecords } of scopeLogs) records += logRecords.length
-  }
-  return records
-}
 
 /** Data points of an export, over all kinds of metrics. */
 export const countDataPoints = ({ resourceMetrics }: ExportMetricsServiceRequest): number => {

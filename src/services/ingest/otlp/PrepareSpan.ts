@@ -8,8 +8,14 @@ import { canonicalize, canonicalizeWith, flat, quote } from "../../../domain/jso
 import type { JsonObject } from "../../../domain/json/Json.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { YEAR_MAX } from "../../../domain/Timestamp.ts"
-import { hintsOf, namedHints } from "../../../domain/traces/GraphHints.ts"
-import { namedSummary } from "../../../domain/traces/SpanSummary.ts"
+import {
+  callsInEvents,
+  hintsOf,
+  namedCalls,
+  namedHints,
+  namedIds
+} from "../../../domain/traces/GraphHints.ts"
+import { namedSummary, summaryOf } from "../../../domain/traces/SpanSummary.ts"
 import type { PreparedDetails } from "../../../domain/traces/TraceFact.ts"
 import type { RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
 import { hashedDetails } from "../HashedDetails.ts"
@@ -25,10 +31,12 @@ import {
   MAPPING_VERSION,
   outcomeOf,
   type SpanOutcome,
+  saidOfSpan,
   spanNameOf,
   spanTypeOf,
   statusOf
 } from "./Mapping.ts"
+import type { PreparedOperation } from "./Prepared.ts"
 import { RepairLog } from "./RepairLog.ts"
 import { charactersOf, eventPartsOf, type ReadEvent, readEvents } from "./SpanEvents.ts"
 import {
@@ -55,6 +63,12 @@ import { COMMAND_CHARACTERS_MAX, type Context, canonicalWithin, timeOf } from ".
 import { Unstorable } from "./Values.ts"
 
 const LINK_ATTRIBUTES_LEVEL = 4
+
+/** Bits of the flags of a span that say that its parent is of another process. */
+const PARENT_IS_REMOTE = 0x300
+
+/** In the metadata of a span whose attributes are stored apart as a whole. */
+const ATTRIBUTES_APART = '"attributes":{"$ref":'
 
 /** The span of the same trace that a link names, in hex. */
 const linkedSpan = (link: Span_Link, { traceId }: Context): string | undefined =>
@@ -142,8 +156,10 @@ interface Read {
 
 /** RFC 8785 text of the metadata of a span. */
 const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): string => {
-  const { attributes, links, members, name, parent, statusMessage, whole } = read
+  const { attributes, events, links, members, name, parent, sent, statusMessage, whole } = read
   const { apart, limits, repairs, spanId, traceId } = context
+  const calls = callsInEvents(events, attributes)
+  const said = saidOfSpan(attributes, sent)
   const metadata = {
     mapping: MAPPING_VERSION,
     trace_id: traceId,
@@ -157,26 +173,32 @@ const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): s
     ...member("links", links.metadata.length === 0 ? undefined : links.metadata),
     ...textMember("trace_state", span.traceState, repairs),
     ...count("dropped_events_count", span.droppedEventsCount),
-    ...count("dropped_links_count", span.droppedLinksCount)
+    ...count("dropped_links_count", span.droppedLinksCount),
+    ...namedCalls(calls),
+    ...(orNothing(said) && namedSummary(said, summaryOf({ metadata: { attributes } })))
   }
   const write = (object: JsonObject) => canonicalizeWith(object, origin.shared.texts)
-  const summary = () => namedSummary(attributes)
   const tried = apart.copy()
-  const fitting = withoutLargeTexts(metadata, limits.metadataBytesMax, tried, write, summary)
+  const fitting = withoutLargeTexts(metadata, limits.metadataBytesMax, tried, write)
   if (fitting !== undefined && tried.references === apart.references) return fitting
-  const hints = namedHints(hintsOf({ metadata: { attributes } }))
-  if (fitting !== undefined && orNothing(hints) === undefined) {
+  const hints = hintsOf({ metadata: { attributes } })
+  const isApart = fitting?.includes(ATTRIBUTES_APART) !== false
+  const more = {
+    ...namedHints(hints, calls),
+    ...(isApart ? { ...namedIds(hints), ...namedSummary(said) } : {})
+  }
+  if (fitting !== undefined && orNothing(more) === undefined) {
     apart.takeOver(tried)
     return fitting
   }
-  const named = { ...metadata, ...hints }
-  return canonicalWithin(named, limits.metadataBytesMax, "metadata", apart, write, summary)
+  const named = { ...metadata, ...more }
+  return canonicalWithin(named, limits.metadataBytesMax, "metadata", apart, write)
 }
 
 /** What the execution says if this span is what makes it. */
-const executionDetailsOf = (
+export const executionDetailsOf = (
   name: string,
-  origin: Origin,
+  origin: Pick<Origin, "resource">,
   { traceId }: Context,
   isRoot: boolean,
   attributes: JsonObject
@@ -256,14 +278,8 @@ export interface PrepareOptions {
   readonly tenantId: string
   readonly limits: Context["limits"]
   readonly flaws: Flaws
-  /** Traces of this request that have a span already that says what their execution is. */
-  readonly introduced: Set<string>
-}
-
-/** An operation without the values that it refers to, and these. */
-export interface PreparedOperation {
-  readonly operation: RecordOtlpSpan
-  readonly apart: ValuesApart
+  /** By execution the first to start of the spans so far, which says what the execution is. */
+  readonly introduced: Map<string, string>
 }
 
 export interface PreparedSpan {
@@ -301,6 +317,20 @@ const detailsOf = (metadata: string, name: string, origin: Origin, own: RepairLo
   return hashedDetails(flat(`{"metadata":${metadata},"name":${quote(name)}${repairs}}`))
 }
 
+/** Of the spans of an execution the first to start has the least. */
+const placeOf = (startedAt: string, spanId: string): string => `${startedAt} ${spanId}`
+/** After all others. */
+const NO_PLACE = "~"
+
+/** Of a span that was prepared. */
+export const noteFirst = (
+  introduced: Map<string, string>,
+  { executionId, spanId, startedAt }: RecordOtlpSpan
+): void => {
+  const place = placeOf(startedAt, spanId)
+  if (place < (introduced.get(executionId) ?? NO_PLACE)) introduced.set(executionId, place)
+}
+
 /** The operations of a span. Throws Unstorable. */
 export function* prepareSpan(span: Span, options: PrepareOptions): Sliced<PreparedSpan> {
   const { flaws, index, introduced, limits, origin, tenantId } = options
@@ -318,15 +348,18 @@ export function* prepareSpan(span: Span, options: PrepareOptions): Sliced<Prepar
   const outcome = outcomeOfSpan(span, read, repairs)
   const metadata = metadataOf(span, origin, read, context)
   yield
-  const introduces = parent === undefined || !introduced.has(traceId)
   const isRoot = parent === undefined
+  const executionId = executionIdOf(tenantId, traceId)
+  const id = spanIdOf(tenantId, traceId, spanId)
+  const isFirst = placeOf(times.startedAt, id) < (introduced.get(executionId) ?? NO_PLACE)
   const operation: RecordOtlpSpan = {
     op: "otlp.span",
     index,
-    executionId: executionIdOf(tenantId, traceId),
+    executionId,
     syntheticRootId: syntheticRootIdOf(tenantId, traceId),
-    spanId: spanIdOf(tenantId, traceId, spanId),
+    spanId: id,
     ...(parent === undefined ? {} : { parentSpanId: spanIdOf(tenantId, traceId, parent) }),
+    ...((span.flags & PARENT_IS_REMOTE) === PARENT_IS_REMOTE ? { parentIsRemote: true } : {}),
     causedBy: links.causedBy,
     spanType: spanTypeOf(attributes, sent),
     ...times,
@@ -336,7 +369,7 @@ export function* prepareSpan(span: Span, options: PrepareOptions): Sliced<Prepar
       ? {}
       : { endDetails: errorDetailsOf(outcome.error, apart) }),
     agentId: agentIdOf(attributes, origin.resource.attributes),
-    ...(introduces
+    ...(isRoot || isFirst
       ? { executionDetails: executionDetailsOf(sent, origin, context, isRoot, attributes) }
       : {}),
     events: []

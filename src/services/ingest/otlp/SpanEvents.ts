@@ -2,7 +2,11 @@
 import { derivedUuid, sha256Hex } from "../../../domain/Identifiers.ts"
 import { flat, quote } from "../../../domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../domain/json/Json.ts"
-import type { OtlpEvent, RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
+import type {
+  OtlpEvent,
+  RecordOtlpEvents,
+  RecordOtlpSpan
+} from "../../../domain/traces/TraceOperation.ts"
 import { hashedDetails } from "../HashedDetails.ts"
 import { ValuesApart } from "../LargeValues.ts"
 import type { Span, Span_Event } from "./gen/opentelemetry/proto/trace/v1/trace_pb.js"
@@ -79,7 +83,7 @@ export const readEvents = (
  * sends a span again may have dropped the first ones; only equal events are distinguished by their
  * order.
  */
-class EventMaker {
+export class EventMaker {
   readonly #context: Context
   readonly #seen = new Map<string, number>()
 
@@ -106,13 +110,18 @@ class EventMaker {
   }
 }
 
+/** What a command is made of. */
+export type SpanOperation = RecordOtlpEvents | RecordOtlpSpan
+
 const eventCharacters = ({ details }: OtlpEvent): number =>
   EVENT_CHARACTERS + (details?.text.length ?? 0)
 
 /** Characters of an operation in a command, without the values that it refers to. */
-export const charactersOf = (operation: RecordOtlpSpan): number => {
-  let characters = OPERATION_CHARACTERS + operation.details.text.length
-  characters += operation.endDetails?.text.length ?? 0
+export const charactersOf = (operation: SpanOperation): number => {
+  let characters = OPERATION_CHARACTERS
+  if (operation.op === "otlp.span") {
+    characters += operation.details.text.length + (operation.endDetails?.text.length ?? 0)
+  }
   characters += operation.executionDetails?.text.length ?? 0
   for (const event of operation.events) characters += eventCharacters(event)
   return characters

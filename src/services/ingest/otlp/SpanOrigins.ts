@@ -59,7 +59,7 @@ interface SharedMember {
   readonly apart: ValuesApart
 }
 
-interface SharedResource extends SharedMember {
+export interface SharedResource extends SharedMember {
   readonly attributes: JsonObject
   readonly repairs: RepairLog
 }
@@ -92,7 +92,7 @@ const shareOf = (
 }
 
 /** What a resource or scope that can't be read as a whole has besides what of it can be. */
-const unreadMembers = (
+export const unreadMembers = (
   message: object,
   name: string,
   flaws: Flaws,
@@ -106,7 +106,7 @@ const unreadMembers = (
 }
 
 export function* resourceOf(
-  resourceSpans: ResourceSpans,
+  resourceSpans: Pick<ResourceSpans, "resource" | "schemaUrl">,
   metadataBytesMax: number,
   flaws: Flaws
 ): Sliced<SharedResource> {

@@ -57,10 +57,9 @@ export const canonicalWithin = (
   bytesMax: number,
   path: string,
   apart: ValuesApart,
-  write: (value: JsonObject) => string = canonicalize,
-  beside?: () => JsonObject
+  write: (value: JsonObject) => string = canonicalize
 ): string => {
-  const found = withoutLargeTexts(value, bytesMax, apart, write, beside)
+  const found = withoutLargeTexts(value, bytesMax, apart, write)
   if (found !== undefined) return found
   throw new Unstorable(`${path}: ${tooLarge(write(value), bytesMax)}`)
 }

@@ -1,6 +1,8 @@
 /** OpenTelemetry spans in every order that exporters send them in. */
 import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
 import { SPANS_MAX } from "../../../../src/actors/sequencer/traces/TraceRefusals.ts"
+import { graphOf } from "../../../../src/domain/traces/ExecutionGraph.ts"
 import { chunkOf, type PreparedPayload, wholeValue } from "../../../../src/domain/traces/Payload.ts"
 import type { OtlpEvent, RecordOtlpSpan } from "../../../../src/domain/traces/TraceOperation.ts"
 import {
@@ -8,6 +10,7 @@ import {
   details,
   endExecution,
   endSpan,
+  otlpEvents,
   otlpSpan,
   Partition,
   payloadOf,
@@ -35,6 +38,40 @@ const seen = (partition: Partition) => {
     spans: [...spans].sort((left, right) => (left.id < right.id ? -1 : 1))
   }
 }
+
+/** Spans of one trace: each below one before it, below one that never comes, or below none. */
+const aTrace = fc
+  .array(
+    fc.record({
+      parent: fc.nat(12),
+      isRemote: fc.boolean(),
+      start: fc.nat(9),
+      length: fc.nat(9),
+      isOpen: fc.integer({ min: 0, max: 9 }).map((one) => one === 0),
+      status: fc.constantFrom("COMPLETED" as const, "FAILED" as const)
+    }),
+    { minLength: 1, maxLength: 8 }
+  )
+  .map((spans) =>
+    spans.map(({ isOpen, isRemote, length, parent, start, status }, index): RecordOtlpSpan => {
+      const isNone = parent === 12
+      const parentSpanId = parent < index ? `s${parent}` : `absent${parent % 3}`
+      const { endedAt, ...span } = otlpSpan("t", `s${index}`, {
+        ...(isNone ? {} : { parentSpanId }),
+        ...(isNone || !isRemote ? {} : { parentIsRemote: true }),
+        startedAt: at(start),
+        endedAt: at(start + length),
+        status,
+        executionDetails: details({ agent_name: `agent ${index}` })
+      })
+      return { ...span, ...(isOpen ? {} : { endedAt: endedAt! }) }
+    })
+  )
+
+const aTurn = fc.record({
+  which: fc.array(fc.nat(7), { minLength: 1, maxLength: 4 }),
+  evict: fc.constantFrom("no" as const, "ended" as const, "all" as const)
+})
 
 describe("OpenTelemetry spans", () => {
   it("make an execution with a root that stands in until the real one arrives", () => {
@@ -101,13 +138,100 @@ describe("OpenTelemetry spans", () => {
     }
   })
 
-  it("without a parent after the first become children of the root", () => {
+  it("without a parent are children of the first of them, and all of them have to end", () => {
     const partition = new Partition()
-    partition.run(otlpSpan("t", "a", { endedAt: at(3) }))
-    partition.run(otlpSpan("t", "second"))
-    assert.strictEqual(partition.view("t").span("second")?.parent_span_id, "a")
-    assert.strictEqual(partition.view("t").execution?.root_span_id, "a")
-    assert.strictEqual(partition.view("t").execution?.ended_at, at(3))
+    const end = () => {
+      const { ended_at, status } = partition.view("t").execution!
+      return [status, ended_at]
+    }
+    const { endedAt: _open, ...third } = otlpSpan("t", "third", { startedAt: at(4) })
+    partition.run(otlpSpan("t", "second", { startedAt: at(2), endedAt: at(3) }))
+    assert.strictEqual(partition.view("t").execution?.root_span_id, "second")
+    assert.deepStrictEqual(end(), ["COMPLETED", at(3)])
+    partition.run(third)
+    assert.deepStrictEqual(end(), ["RUNNING", undefined])
+    partition.run({ ...third, endedAt: at(5), status: "FAILED" })
+    assert.deepStrictEqual(end(), ["FAILED", at(5)])
+    partition.run(otlpSpan("t", "a", { endedAt: at(1) }))
+    const view = partition.view("t")
+    assert.deepStrictEqual(
+      ["a", "second", "third"].map((id) => view.span(id)?.parent_span_id),
+      [undefined, "a", "a"]
+    )
+    assert.strictEqual(view.execution?.started_at, at(0))
+    assert.deepStrictEqual(end(), ["FAILED", at(5)])
+  })
+
+  it("whose parent is of another process, or has not come for a minute, end their execution", () => {
+    const partition = new Partition()
+    const status = (id: string) => {
+      const { ended_at, status } = partition.view(id).execution!
+      return [status, ended_at]
+    }
+    const early = { parentSpanId: "a", startedAt: at(-9), endedAt: at(-5) }
+    partition.run(
+      otlpSpan("remote", "b", { ...early, parentIsRemote: true }),
+      otlpSpan("late", "b", early),
+      otlpSpan("long ago", "b", { parentSpanId: "a", startedAt: at(-99), endedAt: at(-61) }),
+      otlpSpan("ahead", "b", { parentSpanId: "a", endedAt: at(9_999) })
+    )
+    const names = ["remote", "late", "long ago", "ahead"]
+    assert.deepStrictEqual(names.map(status), [
+      ["COMPLETED", at(-5)],
+      ["RUNNING", undefined],
+      ["COMPLETED", at(-61)],
+      ["RUNNING", undefined]
+    ])
+    partition.pass(54)
+    assert.deepStrictEqual(status("late"), ["RUNNING", undefined])
+    partition.pass(1)
+    assert.deepStrictEqual(status("late"), ["COMPLETED", at(-5)])
+    assert.deepStrictEqual(status("ahead"), ["RUNNING", undefined])
+    partition.restart()
+    partition.pass(5)
+    assert.deepStrictEqual(status("ahead"), ["COMPLETED", at(9_999)])
+    const { endedAt: _open, ...parent } = otlpSpan("late", "a", { startedAt: at(-7) })
+    partition.run(parent)
+    assert.deepStrictEqual(status("late"), ["RUNNING", undefined])
+    assert.strictEqual(partition.view("late").execution?.root_span_id, "a")
+  })
+
+  it("end no execution that a client has ended, and start none again", () => {
+    const partition = new Partition()
+    partition.run(otlpSpan("t", "b", { parentSpanId: "a" }))
+    partition.run(endExecution("t", { status: "CANCELLED", endedAt: at(2) }))
+    partition.show()
+    partition.evict(true)
+    const { endedAt: _open, ...root } = otlpSpan("t", "a")
+    partition.run(root)
+    partition.restart()
+    partition.run({ ...root, endedAt: at(9) })
+    const { ended_at, status } = partition.view("t").execution!
+    assert.deepStrictEqual([status, ended_at], ["CANCELLED", at(2)])
+  })
+
+  it("are one execution, whatever order, pieces, restarts and repetitions they come in", () => {
+    const runs = Number(process.env["ALK_TEST_SCHEDULES"] ?? 1_000)
+    fc.assert(
+      fc.property(aTrace, fc.array(aTurn, { minLength: 1, maxLength: 30 }), (spans, turns) => {
+        const whole = new Partition()
+        whole.run(...spans)
+        whole.pass(120)
+        const pieces = new Partition()
+        for (const { evict, which } of turns) {
+          pieces.run(...which.map((at) => spans[at % spans.length]!))
+          if (evict !== "no") {
+            pieces.show()
+            pieces.evict(evict === "all")
+            pieces.restart()
+          }
+        }
+        for (const span of spans) pieces.run(span)
+        pieces.pass(120)
+        assert.deepStrictEqual(seen(pieces), seen(whole))
+      }),
+      { numRuns: runs }
+    )
   })
 
   it("are the same span when they come again, and only what is new is recorded", () => {
@@ -197,10 +321,23 @@ describe("OpenTelemetry spans", () => {
     assert.notInclude(types(partition), "span.event")
   })
 
-  it("without a parent that would close a cycle as a child of the root are refused", () => {
+  it("without a parent are not below a root that follows from them", () => {
     const partition = new Partition()
     partition.run(otlpSpan("t", "a", { causedBy: ["b"] }))
-    assert.strictEqual(partition.run(otlpSpan("t", "b")).errors[0]?.code, "cycle_detected")
+    assert.deepStrictEqual(partition.run(otlpSpan("t", "b")).errors, [])
+    const { spans } = partition.view("t")
+    const graph = graphOf({ rootSpanId: "a", spans, eventCounts: new Map() })
+    assert.deepStrictEqual(
+      graph.edges.map(({ source, target, type }) => [type, source, target]),
+      [["caused_by", "b", "a"]]
+    )
+    assert.deepStrictEqual(
+      graph.nodes.map(({ depth, id }) => [id, depth]),
+      [
+        ["b", 0],
+        ["a", 0]
+      ]
+    )
   })
 
   it("have a limit per execution, and those that are there stay", () => {
@@ -211,23 +348,17 @@ describe("OpenTelemetry spans", () => {
     const refused = partition.run(otlpSpan("t", "a"), { ...open, endedAt: at(1) })
     assert.strictEqual(refused.errors[0]?.code, "too_many_spans")
     assert.strictEqual(partition.view("t").span("b")?.ended_at, at(1))
-    const { ended_at, root_span_id, status } = partition.view("t").execution!
-    assert.deepStrictEqual([root_span_id, status, ended_at], ["synthetic-t", "COMPLETED", at(1)])
-    // The root is sent again: the execution has ended.
+    const end = () => {
+      const { ended_at, root_span_id, status } = partition.view("t").execution!
+      return [root_span_id, status, ended_at]
+    }
+    assert.deepStrictEqual(end(), ["synthetic-t", "RUNNING", undefined])
+    // The root was refused: it never comes.
+    partition.pass(62)
+    assert.deepStrictEqual(end(), ["synthetic-t", "COMPLETED", at(1)])
     const facts = partition.factsOf("t").length
     assert.strictEqual(partition.run(otlpSpan("t", "a")).errors[0]?.code, "too_many_spans")
     assert.strictEqual(partition.factsOf("t").length, facts)
-  })
-
-  it("end their execution as a root, even where they are refused", () => {
-    const partition = new Partition()
-    partition.run(child("b", "a", { causedBy: ["c"] }))
-    partition.run(child("c", "a"))
-    const root = otlpSpan("t", "a", { causedBy: ["b"], status: "FAILED", endedAt: at(7) })
-    assert.strictEqual(partition.run(root).errors[0]?.code, "cycle_detected")
-    const { ended_at, status } = partition.view("t").execution!
-    assert.deepStrictEqual([status, ended_at], ["FAILED", at(7)])
-    assert.strictEqual(partition.view("t").span("c")?.status, "COMPLETED")
   })
 
   it("close no cycle through spans that came another way either", () => {
@@ -302,5 +433,69 @@ describe("OpenTelemetry spans", () => {
     partition.run({ op: "execution.erase", index: 0, executionId: "t", reason: "r", erasedBy: "k" })
     partition.run(child("d", "a", { payloads: [value] }), child("e", "a", { payloads: [brought] }))
     assert.strictEqual(values()[0]!.length, 7)
+  })
+})
+
+describe("log records of OpenTelemetry", () => {
+  const log = otlpEvents("t", "b", [event("e1"), event("e2")])
+  const span = child("b", "a", { events: [event("e3")] })
+  const root = otlpSpan("t", "a", { endedAt: at(9) })
+
+  const eventsOf = (partition: Partition) =>
+    partition.factsOf("t").flatMap((fact) => (fact.type === "span.event" ? [fact.event_id] : []))
+
+  it("are events of their span, before it, with it, after it and after the end", () => {
+    for (const commands of [
+      [[log], [span], [root]],
+      [[span], [log], [root]],
+      [[root], [span], [log]],
+      [[log, span, root]],
+      [[root, span, log]]
+    ]) {
+      const partition = new Partition()
+      for (const operations of commands) partition.run(...operations)
+      assert.sameMembers(eventsOf(partition), ["e1", "e2", "e3"])
+      const { execution, spans } = partition.view("t")
+      assert.deepInclude(execution, {
+        status: "COMPLETED",
+        root_span_id: "a",
+        agent_id: "agent of a"
+      })
+      assert.sameMembers(
+        [...spans].map(({ id }) => id),
+        ["a", "b"]
+      )
+    }
+  })
+
+  it("make the execution that they name, with a root that stands in", () => {
+    const partition = new Partition()
+    partition.run(log)
+    assert.deepStrictEqual(types(partition), ["execution.started", "span.event", "span.event"])
+    const { execution, spans } = partition.view("t")
+    assert.strictEqual(execution?.status, "RUNNING")
+    assert.deepStrictEqual(
+      [...spans].map(({ id }) => id),
+      ["synthetic-t"]
+    )
+  })
+
+  it("add nothing when they come again", () => {
+    const partition = new Partition()
+    partition.run(log)
+    const [again] = partition.run(log).results
+    assert.strictEqual(again?.outcome, "existing")
+    const [more] = partition.run(otlpEvents("t", "b", [event("e2"), event("e4")])).results
+    assert.strictEqual(more?.outcome, "created")
+    assert.deepStrictEqual(eventsOf(partition), ["e1", "e2", "e4"])
+  })
+
+  it("bring the values that they refer to, once", () => {
+    const payload = payloadOf("large")
+    const partition = new Partition()
+    const withValue = otlpEvents("t", "b", [event("e1")], { payloads: [payload] })
+    partition.run(withValue)
+    partition.run(withValue)
+    assert.strictEqual(types(partition).filter((type) => type === "span.payload").length, 1)
   })
 })

@@ -10,7 +10,7 @@ import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreC
 import { storedText } from "../../../../src/adapters/clickhouse/events/EventText.ts"
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import { type AuditEvent, outcomes } from "../../../../src/domain/events/AuditEvent.ts"
-import type { EventDimension } from "../../../../src/domain/events/EventFields.ts"
+import { memberAt, whereFields, whereNames } from "../../../../src/domain/events/EventFields.ts"
 import { type EventFilter, emptyFilter } from "../../../../src/domain/events/EventFilter.ts"
 import { eraseEvent, faultOf, recompute } from "../../../../src/domain/events/HashChain.ts"
 import type { Expression } from "../../../../src/domain/events/where/Expression.ts"
@@ -329,34 +329,31 @@ export const storeContract = <E>(
           storedEvent("stats", index + 1, { ...sample, timestamp: timeAt(index * 1_801) })
         )
         yield* stored(events)
-        const statisticOf: Record<EventDimension, (event: AuditEvent) => string> = {
-          action: (event) => event.action,
-          outcome: (event) => event.outcome,
-          actor_type: (event) => event.actor.type,
-          actor_id: (event) => event.actor.id,
-          resource_type: (event) => event.resource.type,
-          resource_id: (event) => event.resource.id
-        }
         const lengths = { minute: 16, hour: 13, day: 10 } as const
         const endings = { minute: ":00.000000Z", hour: ":00:00.000000Z", day: "T00:00:00.000000Z" }
         const filter = { ...emptyFilter, fromSequence: 3 }
-        const counted = events.filter((event) => matches(filter, event))
+        const matching = events.filter((event) => matches(filter, event))
         const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
-        for (const groupBy of Object.keys(statisticOf) as Array<EventDimension>) {
+        const byNumber = (a: string, b: string) => Number(a) - Number(b)
+        for (const groupBy of whereNames) {
+          const byKey = whereFields[groupBy].kind === "integer" ? byNumber : byBytes
+          const statisticOf = (event: AuditEvent) =>
+            memberAt(event, whereFields[groupBy].path) as string | undefined
+          const counted = matching.filter((event) => statisticOf(event) !== undefined)
+          const keyOf = (event: AuditEvent) => String(statisticOf(event))
+          const missing = matching.length - counted.length
           for (const interval of ["minute", "hour", "day"] as const) {
             const limit = 2
-            const groups = [...Map.groupBy(counted, statisticOf[groupBy])]
+            const groups = [...Map.groupBy(counted, keyOf)]
               .map(([key, members]) => ({ keys: [key], count: members.length }))
-              .sort((a, b) => b.count - a.count || byBytes(a.keys[0]!, b.keys[0]!))
+              .sort((a, b) => b.count - a.count || byKey(a.keys[0]!, b.keys[0]!))
               .slice(0, limit)
             const shown = new Set(groups.map(({ keys }) => keys[0]!))
             const buckets = [
               ...Map.groupBy(
-                counted.filter((event) => shown.has(statisticOf[groupBy](event))),
+                counted.filter((event) => shown.has(keyOf(event))),
                 (event) =>
-                  `${event.timestamp.slice(0, lengths[interval])}${endings[interval]} ${statisticOf[
-                    groupBy
-                  ](event)}`
+                  `${event.timestamp.slice(0, lengths[interval])}${endings[interval]} ${keyOf(event)}`
               )
             ]
               .map(([key, members]) => ({
@@ -364,14 +361,14 @@ export const storeContract = <E>(
                 keys: [key.slice(28)],
                 count: members.length
               }))
-              .sort((a, b) => byBytes(a.start, b.start) || byBytes(a.keys[0]!, b.keys[0]!))
+              .sort((a, b) => byBytes(a.start, b.start) || byKey(a.keys[0]!, b.keys[0]!))
             const other = groups.reduce((rest, { count }) => rest - count, counted.length)
             assert.deepStrictEqual(
               yield* store.stats(
                 { tenantId: "stats", filter, groupBy: [groupBy], interval, limit },
                 false
               ),
-              { groups, other, buckets, missing: 0, total: counted.length }
+              { groups, other, buckets, missing, total: matching.length }
             )
           }
         }
@@ -1009,34 +1006,29 @@ export const longStoreContract = <E>(
         )
         yield* stored(chains[0]!, 43)
         const context = yield* Effect.context<EventStore>()
-        const fields = ["action", "actor_id", "outcome", "resource_type"] as const
         const law = Effect.fnUntraced(function* (filter: EventFilter, path: string) {
           for (const [at, tenantId] of tenants.entries()) {
-            const query = { tenantId, filter, fields, paths: [path], limit: 1_000 }
+            const fields = [...whereNames, `metadata.${path}` as const]
+            const query = { tenantId, filter, fields, limit: 1_000 }
             const { facets, total } = yield* EventStore.use((store) => store.facets(query, false))
             const expected = chains[at]!.filter((event) => matches(filter, event))
             assert.strictEqual(total, expected.length)
-            const [byAction, byActor, byOutcome, byType, byPath] = facets
-            const counted = (of: (event: AuditEvent) => string) =>
-              new Map([...Map.groupBy(expected, of)].map(([key, events]) => [key, events.length]))
-            const shown = (facet = byAction) =>
-              new Map(facet!.groups.map(({ count, key }) => [key, count]))
             assert.deepStrictEqual(
-              shown(byAction),
-              counted(({ action }) => action)
+              facets.map(({ field }) => field),
+              fields
             )
-            assert.deepStrictEqual(
-              shown(byActor),
-              counted(({ actor }) => actor.id)
-            )
-            assert.deepStrictEqual(
-              shown(byOutcome),
-              counted(({ outcome }) => outcome)
-            )
-            assert.deepStrictEqual(
-              shown(byType),
-              counted(({ resource }) => resource.type)
-            )
+            for (const [index, name] of whereNames.entries()) {
+              const values = expected.map((event) => memberAt(event, whereFields[name].path))
+              const there = values.filter((value) => value !== undefined)
+              const { groups, missing } = facets[index]!
+              assert.strictEqual(missing, values.length - there.length, name)
+              assert.deepStrictEqual(
+                new Map(groups.map(({ count, key }) => [key, count])),
+                new Map([...Map.groupBy(there, String)].map(([key, some]) => [key, some.length])),
+                name
+              )
+            }
+            const byPath = facets.at(-1)
             const having = expected.filter((event) =>
               matches(
                 { ...emptyFilter, where: printWhere({ metadata: path, exists: true }) },

@@ -7,7 +7,21 @@ import type { EventFilter } from "../../../../src/domain/events/EventFilter.ts"
 import { expressionOver } from "../../../domain/events/where/Expressions.ts"
 import { type Sample, timeAt } from "./StoredBodies.ts"
 
-const keys = ["a", "b", "c", "a.b", "b.c", "a.b.c", "", "__proto__", "length", '"', "é"]
+const keys = [
+  "a",
+  "b",
+  "c",
+  "a.b",
+  "b.c",
+  "a.b.c",
+  "",
+  "__proto__",
+  "length",
+  '"',
+  "é",
+  "a[]",
+  "a[].b"
+]
 const texts = [
   "",
   "a",
@@ -106,7 +120,7 @@ const sample: fc.Arbitrary<Sample> = fc
 export const anyEvents = fc.array(sample, { minLength: 180, maxLength: 220 })
 
 const path = fc
-  .array(fc.constantFrom("a", "b", "c", "", "__proto__", "length", '"', "é"), {
+  .array(fc.constantFrom("a", "b", "c", "", "__proto__", "length", '"', "é", "a[]", "b[]", "c[]"), {
     minLength: 1,
     maxLength: 5
   })

@@ -9,7 +9,7 @@ const FILE = new URL("./HonestAnswers.json", import.meta.url)
 
 export interface HonestAnswer {
   readonly meta: ReadonlyArray<{ readonly name: string; readonly type: string }>
-  /** Values in the order of `meta`; of columns with one name, that of the last. */
+  /** Values in the order of `meta`. */
   readonly data: ReadonlyArray<ReadonlyArray<unknown>>
   readonly totals?: ReadonlyArray<unknown>
   readonly rows: number

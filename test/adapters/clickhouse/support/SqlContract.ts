@@ -20,7 +20,8 @@ import {
   type EventTableQuery,
   type SqlFormat,
   SqlRefused,
-  SqlStore
+  SqlStore,
+  sqlFormats
 } from "../../../../src/ports/SqlStore.ts"
 import { TraceStore } from "../../../../src/ports/TraceStore.ts"
 import { runs } from "../../../support/Runs.ts"
@@ -44,7 +45,10 @@ const database = "alk_sql_contract"
 type Row = Record<string, unknown>
 
 const answer = (tenantId: string, sql: string, format: SqlFormat = "json") =>
-  SqlStore.use((store) => store.answer({ tenantId, sql, format }, true))
+  Effect.map(
+    SqlStore.use((store) => store.answer({ tenantId, sql, format }, true)),
+    ({ bytes }) => bytes
+  )
 
 const asked = (tenantId: string, sql: string) =>
   Effect.map(
@@ -206,6 +210,8 @@ export const sqlContract = (
             metadata: { end: true }
           }
         )
+        facts.add("two", { type: "execution.ended", status: "FAILED", ended_at: timeAt(8) })
+        facts.add("two", { type: "execution.resumed" })
         yield* TraceStore.use((store) => store.insertFacts(factRows(facts.all)))
         const executions = yield* asked(tenant, "SELECT * FROM executions ORDER BY execution_id")
         const spans = yield* asked(tenant, "SELECT * FROM spans ORDER BY execution_id, span_id")
@@ -506,7 +512,7 @@ export const sqlContract = (
         const text = (format: SqlFormat) => Effect.map(answer(tenant, sql, format), String)
         assert.strictEqual(
           yield* text("csv"),
-          '"sequence_number","action"\n1,"document.read"\n2,"document.read"\n'
+          "sequence_number,action\r\n1,document.read\r\n2,document.read\r\n"
         )
         assert.strictEqual(
           yield* text("ndjson"),
@@ -529,6 +535,72 @@ export const sqlContract = (
           "rows",
           "rows_before_limit_at_least"
         ])
+      })
+    )
+
+    it.effect("writes values that every reader takes for what they are", () =>
+      Effect.gen(function* () {
+        const tenant = newTenant()
+        yield* stored(chainOf(tenant, 2), tenants)
+        const sql = `SELECT toUInt64('18446744073709551615') AS wide, toInt64(-9007199254740991) AS safe,
+          toInt64('-9007199254740993') AS below, [toUInt64('9007199254740993'), 7] AS list,
+          tuple(toInt64('9007199254740993'), 'x "9007199254740993"') AS pair, toFloat64(1e20) AS float,
+          toFloat64(-12.5) AS amount, -1 / 0 AS infinite, NULL AS nothing, '=1+1' AS formula,
+          '-1' AS text, 'a, "b"
+c\\\\/ö' AS quoted, '9007199254740993' AS digits FROM events LIMIT 1`
+        const values = {
+          wide: "18446744073709551615",
+          safe: -9007199254740991,
+          below: "-9007199254740993",
+          list: ["9007199254740993", 7],
+          pair: ["9007199254740993", 'x "9007199254740993"'],
+          float: 1e20,
+          amount: -12.5,
+          infinite: "-inf",
+          nothing: null,
+          formula: "=1+1",
+          text: "-1",
+          quoted: 'a, "b"\nc\\/ö',
+          digits: "9007199254740993"
+        }
+        assert.deepStrictEqual(yield* asked(tenant, sql), [values])
+        const line = String(yield* answer(tenant, sql, "ndjson"))
+        assert.deepStrictEqual(JSON.parse(line), values)
+        assert.strictEqual(line.indexOf("\n"), line.length - 1)
+        const [header, ...cells] = String(yield* answer(tenant, sql, "csv")).split("\r\n")
+        assert.strictEqual(header, Object.keys(values).join(","))
+        assert.deepStrictEqual(cells, [
+          `18446744073709551615,-9007199254740991,-9007199254740993,"[9007199254740993,7]",`
+            + `"[9007199254740993,""x \\""9007199254740993\\""""]",100000000000000000000,-12.5,-inf,,`
+            + `'=1+1,'-1,"a, ""b""\nc\\/ö",9007199254740993`,
+          ""
+        ])
+        const none = "SELECT action FROM events WHERE action = 'none'"
+        assert.strictEqual(String(yield* answer(tenant, none, "csv")), "action\r\n")
+        assert.strictEqual(String(yield* answer(tenant, none, "ndjson")), "")
+        assert.deepStrictEqual(yield* asked(tenant, none), [])
+      })
+    )
+
+    it.effect("refuses two columns of one name in every format, and names them", () =>
+      Effect.gen(function* () {
+        const tenant = newTenant()
+        yield* stored(chainOf(tenant, 2), tenants)
+        const message = /^two columns have the name id: .* AS /
+        for (const sql of [
+          "SELECT id, id FROM events",
+          "SELECT id, * FROM events",
+          "SELECT id, action AS id FROM events LIMIT 0",
+          "SELECT * FROM (SELECT id, id FROM events)"
+        ]) {
+          for (const format of sqlFormats) {
+            const failure = yield* Effect.flip(answer(tenant, sql, format))
+            assert.match((failure as SqlRefused).message, message, `${format}: ${sql}`)
+          }
+        }
+        const joined = "SELECT e.id, f.id FROM events AS e JOIN events AS f ON e.id = f.id LIMIT 1"
+        const [row] = yield* asked(tenant, joined)
+        assert.deepStrictEqual(Object.keys(row!), ["id", "f.id"])
       })
     )
 

@@ -263,6 +263,8 @@ interface Sample {
   readonly provisional: boolean
   readonly arrived: { readonly agent: string; readonly start: number } | undefined
   readonly status: TraceStatus
+  /** Runs again. */
+  readonly isResumed: boolean
   readonly spans: number
   /** Of these, how many have failed. */
   readonly failed: number
@@ -291,6 +293,7 @@ const anyExecutions = (provisional: boolean) =>
       provisional: provisional ? fc.boolean() : fc.constant(false),
       arrived: fc.option(fc.record({ agent, start }), { nil: undefined }),
       status: fc.constantFrom<TraceStatus>("RUNNING", ...terminalStatuses),
+      isResumed: fc.constantFrom(false, false, false, true),
       spans: fc.integer({ min: 0, max: 3 }),
       failed: fc.constantFrom(0, 0, 0, 1, 2, 3),
       duration: fc.integer({ min: -2, max: 6 }),
@@ -328,11 +331,13 @@ const chainOfSamples = (chain: FactChain, samples: ReadonlyArray<Sample>): FactC
     }
     for (let n = 1; n <= events; n++) chain.event(id, `${id}-${Math.min(n, spans)}`, n)
   }
-  for (const { duration, failed, id, spanSays, spans, start, status } of samples) {
+  for (const { duration, failed, id, isResumed, spanSays, spans, start, status } of samples) {
     for (let n = 1; n <= Math.min(failed, spans); n++) {
       chain.endSpan(id, `${id}-${n}`, spanSays[n - 1]!.end)
     }
-    if (status !== "RUNNING") chain.end(id, status, timeAt(start + duration))
+    if (status === "RUNNING") continue
+    chain.end(id, status, timeAt(start + duration))
+    if (isResumed) chain.add(id, { type: "execution.resumed" })
   }
   return chain
 }
@@ -981,7 +986,9 @@ export const traceStoreContract = <E>(
         const erasure = chain.erase("x")
         const erasedAt = timeAt(erasure.chainSequence)
         const expected = told.map(({ body }) => eraseFact(parseFact(body)!, erasedAt))
-        const erase = store.eraseDetails("erased", "x", erasure.chainSequence, erasedAt)
+        const erase = store.eraseDetails("erased", [
+          { executionId: "x", beforeSequence: erasure.chainSequence, erasedAt }
+        ])
         yield* erase
         yield* stored([erasure], 24)
         const later = chain.event("x", "s-x", 2, { prompt: "after the erasure" })
@@ -1093,9 +1100,13 @@ export const traceStoreContract = <E>(
         // What is read for a graph or a list is none of it.
         const scanned = yield* Stream.runCollect(store.scan("values", "one", facts))
         assert.strictEqual(scanned.flat().length, 2)
-        yield* store.eraseDetails("values", "one", chain.all.length + 1, timeAt(9))
+        yield* store.eraseDetails("values", [
+          { executionId: "one", beforeSequence: chain.all.length + 1, erasedAt: timeAt(9) }
+        ])
         assert.strictEqual(yield* valueIn("values"), value)
-        yield* store.eraseDetails("values", "two", chain.all.length + 1, timeAt(9))
+        yield* store.eraseDetails("values", [
+          { executionId: "two", beforeSequence: chain.all.length + 1, erasedAt: timeAt(9) }
+        ])
         assert.strictEqual(yield* valueIn("values"), undefined)
       })
     )
@@ -1144,7 +1155,9 @@ export const traceStoreContract = <E>(
               + '"chain_sequence":3,"hash":"h","details":{"prompt":"secret"}}'
           }
         ])
-        yield* store.eraseDetails("broken", "x", 4, timeAt(1))
+        yield* store.eraseDetails("broken", [
+          { executionId: "x", beforeSequence: 4, erasedAt: timeAt(1) }
+        ])
         const left = yield* factsOf("broken", "x")
         assert.deepStrictEqual(
           left,
@@ -1171,7 +1184,9 @@ export const traceStoreContract = <E>(
           bodies(chain.all)
         )
         assert.isAtLeast(chunks.length, 4)
-        yield* store.eraseDetails("long-erased", "x", 1e6, timeAt(1))
+        yield* store.eraseDetails("long-erased", [
+          { executionId: "x", beforeSequence: 1e6, erasedAt: timeAt(1) }
+        ])
         const rows = yield* rowsOf("long-erased", "x")
         assert.strictEqual(rows.length, chain.all.length)
         assert.isTrue(rows.every(({ version }) => version === 1))
@@ -1471,7 +1486,9 @@ export const traceStoreContract = <E>(
         const erasure = chain.erase("erased")
         yield* stored(chain.all)
         yield* stored(chain.all.slice(10, 20))
-        yield* store.eraseDetails(tenantId, "erased", erasure.chainSequence, timeAt(9))
+        yield* store.eraseDetails(tenantId, [
+          { executionId: "erased", beforeSequence: erasure.chainSequence, erasedAt: timeAt(9) }
+        ])
         const { length } = chain.all
         const wanted = chain.all.map(({ body, executionId }) =>
           executionId === "erased" && body !== erasure.body

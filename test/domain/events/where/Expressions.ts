@@ -1,12 +1,12 @@
 /** Expressions as the parser makes them, of fields, values and texts that events in tests have. */
 import fc from "fast-check"
 import { actorTypes, outcomes } from "../../../../src/domain/events/AuditEvent.ts"
+import type { WhereField } from "../../../../src/domain/events/EventFields.ts"
 import type {
   Comparison,
   Condition,
   Expression,
-  Question,
-  WhereField
+  Question
 } from "../../../../src/domain/events/where/Expression.ts"
 import { canonicalize } from "../../../../src/domain/json/CanonicalJson.ts"
 
@@ -57,7 +57,10 @@ const textFields: ReadonlyArray<WhereField> = [
   "action",
   "resource_id",
   "resource_type",
-  "resource_name"
+  "resource_name",
+  "hash",
+  "prev_hash",
+  "content_hash"
 ]
 
 const ofChoice = fc.oneof(

@@ -122,7 +122,7 @@ const refusals: ReadonlyArray<readonly [text: string, column: number, what: RegE
   [
     "colour:red",
     1,
-    /"colour" is no field; fields are id, .*metadata\.<path>; a text goes in quotes/
+    /"colour" is no field; fields are sequence_number, id, .*metadata\.<path>; a text goes in quotes/
   ],
   ["outcom:failure", 1, /"outcom" is no field; did you mean outcome\? A text goes in quotes/],
   ["http://x", 1, /a text goes in quotes/],

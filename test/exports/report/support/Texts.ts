@@ -27,7 +27,7 @@ export const SCRIPTS = [
   "Ελληνικά Жёлтый Çağdaş Łódź Việt Nam",
   "mixed العربية and English, then עברית 123",
   "हिन्दी रिपोर्ट",
-  "한국어 보고서",
+  "한국어 보고서 ผู้ใช้ กำ",
   "naïve café 😀 ✓"
 ]
 

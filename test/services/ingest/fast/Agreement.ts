@@ -12,7 +12,11 @@ import {
 import { finish } from "../../../../src/domain/Slices.ts"
 import { FastAccept, type RequestForm } from "../../../../src/services/ingest/fast/FastAccept.ts"
 import { prepareRequest } from "../../../../src/services/ingest/fast/PrepareRequest.ts"
-import { type PrepareItemsOptions, prepareItems } from "../../../../src/services/ingest/Ingest.ts"
+import {
+  type PrepareItemsOptions,
+  prepareItems,
+  readingOf
+} from "../../../../src/services/ingest/Ingest.ts"
 import { defaultPrepareLimits } from "../../../../src/services/ingest/Prepare.ts"
 import { HostileEvents } from "./HostileEvents.ts"
 
@@ -31,12 +35,17 @@ export const optionsFor = (
 })
 
 /** The items as StrictJson reads them; undefined if it refuses the request as a whole. */
-const readSlowly = (body: Buffer, form: RequestForm): ReadonlyArray<StrictResult> | undefined => {
-  if (form === "single") return [parseStrict(body)]
+const readSlowly = (
+  body: Buffer,
+  form: RequestForm,
+  options: PrepareItemsOptions
+): ReadonlyArray<StrictResult> | undefined => {
+  const reading = readingOf(options)
+  if (form === "single") return [parseStrict(body, reading)]
   const batch =
     form === "lines"
-      ? finish(parseStrictLines(body, BATCH_ITEMS_MAX))
-      : finish(parseStrictBatch(body, "events", BATCH_ITEMS_MAX))
+      ? finish(parseStrictLines(body, BATCH_ITEMS_MAX, reading))
+      : finish(parseStrictBatch(body, "events", BATCH_ITEMS_MAX, reading))
   return "items" in batch ? batch.items : undefined
 }
 
@@ -92,7 +101,7 @@ export const compare = (
 ): Share => {
   const options = optionsFor(form, given)
   const fast = finish(prepareRequest(accept, body, form, options))
-  const items = readSlowly(body, form)
+  const items = readSlowly(body, form, options)
   const slow = items === undefined ? undefined : finish(prepareItems(items, options))
   const events = slow?.events.count ?? 0
   if (fast === undefined) return { done: 0, events }
@@ -121,7 +130,9 @@ const requestOf = (events: HostileEvents, form: RequestForm): string => {
   const count = 1 + events.below(3)
   const items = Array.from({ length: count }, () => events.item())
   if (form === "lines") return items.map((item) => item.replaceAll(/[\r\n]/g, " ")).join("\n")
-  const text = `${events.pick(["", "\n "])}{"events":[${items.join(events.pick([",", " , "]))}]}`
+  const list = `[${items.join(events.pick([",", " , "]))}]`
+  const batch = events.below(3) === 0 ? list : `{"events":${list}}`
+  const text = `${events.pick(["", "\n "])}${batch}${events.pick(["", " "])}`
   return events.below(50) === 0 ? events.damaged(text) : text
 }
 
@@ -134,7 +145,11 @@ export const fuzz = (seed: number, items: number): Share => {
     const form = events.pick(["batch", "batch", "lines", "single"] as const)
     const request = requestOf(events, form)
     try {
-      const share = compare(Buffer.from(request), form, { idempotency: events.pick(KEYS) })
+      const share = compare(Buffer.from(request), form, {
+        idempotency: events.pick(KEYS),
+        anyAction: events.below(4) === 0,
+        numbersAsText: events.below(4) === 0
+      })
       done += share.done
       valid += share.events
     } catch (error) {

@@ -116,6 +116,11 @@ describe("the fast path of accept", () => {
     assert.strictEqual(compare(body, "batch", { idempotency: tooLong }).done, 0)
   })
 
+  it("does an array without the object around it", () => {
+    const plain = JSON.stringify(event({ id: "x" }))
+    isDone(Buffer.from(` [${plain} , ${plain}]\n`), "batch", 2)
+  })
+
   it("leaves single items to the slow path and keeps the order of the request", () => {
     const items = Array.from({ length: 50 }, (_, index) =>
       index % 7 === 0 ? event({ unknown: index }) : index % 11 === 0 ? {} : event()
@@ -141,7 +146,9 @@ describe("the fast path of accept", () => {
       "",
       "{}",
       "[]",
-      `[${plain}]`,
+      `[${plain}]x`,
+      `[${plain},]`,
+      `[${plain}}`,
       '{"events":[]}',
       '{"events":{}}',
       `{"events":[${plain}],"more":1}`,

@@ -48,7 +48,7 @@ const NUMBERS = (
   "0 -0 1 -1 1.5 1.50 0.1 1e3 1E-7 123456789012345 12345678901234 1234567890123456 -0.0 100 1e400 "
   + "9007199254740993 0.000001 0.0000001 0.0001 0.00001 -0.5 -0.00001 12345678901234567890 "
   + "3.14159265358979 0.00000123 -12.25 5e-324 999999999999999.5 0.123456789012345 0.1234567890123 "
-  + "-12345678901234 -123456789012345 0.00012345678901 1.0 0.0 -1e0"
+  + "-12345678901234 -123456789012345 0.00012345678901 1.0 0.0 -1e0 0.10000000000000001 36028797018963968"
 ).split(" ")
 const KEYS = ["a", "b", "B", "aa", "z", "10", "2", "é", "", "__proto__", "constructor", "דּ", "😀"]
 const LITERALS = ["true", "false", "null", "null", "tru", "nul", "True", "falsey"]
@@ -181,7 +181,7 @@ export class HostileEvents {
   }
 
   #deepOrWide(): string {
-    const size = 26 + this.below(10)
+    const size = this.pick([26, 60]) + this.below(10)
     if (this.below(2) === 0) return '{"a":'.repeat(size) + "1" + "}".repeat(size)
     const keys = Array.from({ length: size * 2 }, (_, at) => `"k${(at * 37) % 101}":${at}`)
     return this.#rarely(20)
@@ -196,7 +196,7 @@ export class HostileEvents {
 
   #id(): string {
     if (this.#rarely(2)) return this.#text(10)
-    if (this.#rarely(1)) return this.#long(256)
+    if (this.#rarely(1)) return this.#long(this.pick([256, 1_024]))
     return `id${this.below(1e6)}`
   }
 

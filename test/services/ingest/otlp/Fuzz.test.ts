@@ -15,10 +15,8 @@ import {
   type ExportTraceServiceRequest,
   ExportTraceServiceRequestSchema
 } from "../../../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
-import {
-  countSpans,
-  type PreparedSpans
-} from "../../../../src/services/ingest/otlp/PrepareSpans.ts"
+import type { PreparedItems } from "../../../../src/services/ingest/otlp/Prepared.ts"
+import { countSpans } from "../../../../src/services/ingest/otlp/PrepareSpans.ts"
 import type { Decoded, ReadRequest } from "../../../../src/services/ingest/otlp/Reading.ts"
 import { attribute, fromJsonText, type Json, preparedRead, TRACE } from "./support/Exports.ts"
 
@@ -162,7 +160,7 @@ const isStorable = (text: string): boolean =>
   && canonicalize(JSON.parse(text) as JsonValue) === text
 
 /** What became of each span, by its place: the texts of its operations, or why it is refused. */
-const becameOf = ({ commands, refused }: PreparedSpans): ReadonlyMap<number, string> => {
+const becameOf = ({ commands, refused }: PreparedItems): ReadonlyMap<number, string> => {
   const became = new Map<number, string>()
   for (const operation of commands.flat()) {
     const { details, endDetails, events, executionDetails, index, payloads: _, ...rest } = operation

@@ -1,6 +1,7 @@
 /** The mapping's tables, row by row, and what decides when several rows would. */
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
+import { conventions } from "../../../../src/domain/traces/MappingTable.ts"
 import {
   agentIdOf,
   agentNameOf,
@@ -9,10 +10,8 @@ import {
   kindOf,
   MAPPING_VERSION,
   outcomeOf,
-  presenceRules,
   spanTypeOf,
-  statusOf,
-  typeRules
+  statusOf
 } from "../../../../src/services/ingest/otlp/Mapping.ts"
 
 const TYPES = [
@@ -35,21 +34,48 @@ const TYPES = [
 
 describe("the span type", () => {
   it("is a documented one in every row", () => {
-    for (const { types } of typeRules) {
-      for (const type of Object.values(types)) assert.include(TYPES, type)
-    }
-    for (const [, type] of presenceRules) assert.include(TYPES, type)
+    const types = conventions.flatMap(({ present = {}, rows = [], types = {} }) => [
+      ...rows.map(([, type]) => type),
+      ...Object.values(types).flatMap(Object.values),
+      ...Object.values(present)
+    ])
+    assert.isNotEmpty(types)
+    for (const type of types) assert.include(TYPES, type)
   })
 
-  it("comes from each row alone, whatever the case of the value", () => {
-    for (const { attribute, types } of typeRules) {
-      for (const [value, type] of Object.entries(types)) {
-        assert.strictEqual(spanTypeOf({ [attribute]: value }), type, `${attribute}=${value}`)
-        assert.strictEqual(spanTypeOf({ [attribute]: value.toUpperCase() }), type)
+  it("comes from each value alone, whatever its case, also in the quotes of JSON", () => {
+    for (const { types = {} } of conventions) {
+      for (const [attribute, byValue] of Object.entries(types)) {
+        for (const [value, type] of Object.entries(byValue)) {
+          for (const written of [value, value.toUpperCase(), JSON.stringify(value)]) {
+            assert.strictEqual(spanTypeOf({ [attribute]: written }), type, `${attribute}=${value}`)
+          }
+        }
       }
     }
-    for (const [attribute, type] of presenceRules) {
-      assert.strictEqual(spanTypeOf({ [attribute]: "anything" }), type)
+  })
+
+  it("comes from an attribute that is there, unless an operation is named", () => {
+    for (const { present = {} } of conventions) {
+      for (const [attribute, type] of Object.entries(present)) {
+        assert.strictEqual(spanTypeOf({ [attribute]: "anything" }), type)
+        assert.strictEqual(spanTypeOf({ [attribute]: null }), "CUSTOM")
+        const named = { [attribute]: "anything", "gen_ai.operation.name": "my own" }
+        assert.strictEqual(spanTypeOf(named), "CUSTOM")
+      }
+    }
+  })
+
+  it("has rows with values in lower case only, and stars at one end", () => {
+    const values = conventions.flatMap(({ names = [], rows = [], types = {}, when = {} }) => [
+      ...Object.values(types).flatMap(Object.keys),
+      ...[when, ...rows.map(([one]) => one), ...names.map(([one]) => one)].flatMap((conditions) =>
+        Object.values(conditions).flat()
+      )
+    ])
+    for (const value of values) {
+      assert.strictEqual(value, value.toLowerCase())
+      assert.match(value, /^[*]?[^*]*$|^[^*]*[*]?$/)
     }
   })
 
@@ -184,5 +210,5 @@ describe("metadata", () => {
     assert.deepStrictEqual(statusOf(0, "m"), { code: "UNSET", message: "m" })
   })
 
-  it("has the version of the tables", () => assert.strictEqual(MAPPING_VERSION, "alk-otlp-2"))
+  it("has the version of the tables", () => assert.strictEqual(MAPPING_VERSION, "alk-otlp-3"))
 })

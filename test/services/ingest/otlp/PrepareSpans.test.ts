@@ -19,11 +19,8 @@ import {
   encodeOperation,
   type RecordOtlpSpan
 } from "../../../../src/domain/traces/TraceOperation.ts"
-import {
-  prepareSpans,
-  SPANS_MAX,
-  SPANS_PER_COMMAND_MAX
-} from "../../../../src/services/ingest/otlp/PrepareSpans.ts"
+import { SPANS_PER_COMMAND_MAX } from "../../../../src/services/ingest/otlp/Prepared.ts"
+import { prepareSpans, SPANS_MAX } from "../../../../src/services/ingest/otlp/PrepareSpans.ts"
 import {
   executionIdOf,
   spanIdOf,
@@ -99,7 +96,7 @@ describe("a span", () => {
       details: {
         name: "chat",
         metadata: {
-          mapping: "alk-otlp-2",
+          mapping: "alk-otlp-3",
           trace_id: TRACE,
           span_id: "eee19b7ec3c1b174",
           parent_span_id: id(1),
@@ -119,7 +116,7 @@ describe("a span", () => {
       agentId: "desk",
       executionDetails: {
         metadata: {
-          mapping: "alk-otlp-2",
+          mapping: "alk-otlp-3",
           trace_id: TRACE,
           resource: { attributes: { "service.name": "desk" } }
         }

@@ -136,9 +136,9 @@ function readArray(): bool {
   }
 }
 
-/** `{"events":[…]}` with nothing beside the array. */
+/** `{"events":[…]}` with nothing beside the array, or the array alone. */
 function readBatch(): bool {
-  skipSpace()
+  if (takeMark(LEFT_BRACKET)) return readArray()
   if (!takeMark(LEFT_BRACE)) return false
   if (load<u8>(at) !== QUOTE || (load<u64>(at, 1) & BYTES_7) !== EVENTS_NAME) return false
   readAt(at + 8)

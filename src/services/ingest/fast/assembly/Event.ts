@@ -84,8 +84,6 @@ const ACTION_FIRST = ascii('{"action":')
 const ID_MEMBER = ascii(',"id":')
 const TIMESTAMP_MEMBER = ascii(',"timestamp":')
 const ACTOR_MEMBER = ascii(',"actor":{"id":')
-const ACTOR_OBJECT = ascii(',"actor":')
-const RESOURCE_OBJECT = ascii(',"resource":')
 const TYPE_MEMBER = ascii(',"type":')
 const EMAIL_MEMBER = ascii(',"email":')
 const ACTION_MEMBER = ascii('},"action":')
@@ -253,29 +251,21 @@ function addDedupKey(entry: usize): void {
   messagesEnd = addJob(messagesEnd, out - messagesEnd, entry + DEDUP_KEY_AT, SHORT_WORDS)
 }
 
-/** The secret and the item in RFC 8785 form as it was sent, which are hashed. */
-function addFingerprint(entry: usize): void {
+/** The secret and the body, which are hashed: without its time if that was not sent. */
+function addFingerprint(entry: usize, body: usize): void {
   writeAt(messagesEnd)
   write(SECRET, secretLength)
-  writeText(ACTION_FIRST)
-  writeField(ACTION)
-  writeText(ACTOR_OBJECT)
-  const actor = out
-  writeMember(EMAIL_MEMBER, EMAIL)
-  writeMember(ID_MEMBER, ACTOR_ID)
-  writeMember(TYPE_MEMBER, ACTOR_TYPE)
-  closeObject(actor)
-  writeMember(ID_MEMBER, ID)
-  writeMember(METADATA_MEMBER, METADATA)
-  writeMember(OUTCOME_MEMBER, OUTCOME)
-  writeText(RESOURCE_OBJECT)
-  const resource = out
-  writeMember(ID_MEMBER, RESOURCE_ID)
-  writeMember(NAME_MEMBER, NAME)
-  writeMember(TYPE_MEMBER, RESOURCE_TYPE)
-  closeObject(resource)
-  writeMember(TIMESTAMP_MEMBER, TIMESTAMP)
-  writeByte(CLOSING_BRACE)
+  if (has(TIMESTAMP)) {
+    write(body, bodiesEnd - body)
+  } else {
+    const parts = PARTS + (events - groupStart) * PARTS_BYTES
+    const time = <usize>load<u32>(parts + TIME_PART)
+    const after = time + <usize>load<u32>(parts + TIME_PART, 4)
+    write(body, time - body)
+    writeByte(QUOTE)
+    writeByte(QUOTE)
+    write(after, bodiesEnd - after)
+  }
   messagesEnd = addJob(messagesEnd, out - messagesEnd, entry + FINGERPRINT_AT, SHORT_WORDS)
 }
 
@@ -321,7 +311,7 @@ export function addEvent(index: u32): void {
   if (has(ID)) {
     flags |= HAS_CLIENT_ID
     addDedupKey(entry)
-    addFingerprint(entry)
+    addFingerprint(entry, body)
   } else if (derivedLength > 0) {
     addDerivedId(index, random)
   }

@@ -23,6 +23,7 @@ import { isTimestamp } from "./Time"
 
 const QUOTES: usize = 2
 const ID_LENGTH_MAX: usize = 256
+const PARTY_ID_LENGTH_MAX: usize = 1_024
 const EMAIL_LENGTH_MAX: usize = 320
 const NAME_LENGTH_MAX: usize = 1_024
 const DOT: u8 = 0x2e
@@ -46,9 +47,9 @@ const BYTES_6: u64 = 0xffffffffffff
 const BYTES_7: u64 = 0xffffffffffffff
 
 /** An id without control characters, and without escapes. */
-function isId(field: usize): bool {
+function isId(field: usize, lengthMax: usize = ID_LENGTH_MAX): bool {
   const length = lengthOf(field)
-  if (length <= QUOTES || length > ID_LENGTH_MAX + QUOTES) return false
+  if (length <= QUOTES || length > lengthMax + QUOTES) return false
   const end = startOf(field) + length - 1
   for (let at = startOf(field) + 1; at < end; at++) {
     const byte = load<u8>(at)
@@ -100,8 +101,8 @@ export function areFieldsValid(isSingle: bool, actionMax: usize, metadataMax: us
   if (!has(ACTOR_ID) || !has(ACTION) || !has(RESOURCE_ID) || !has(RESOURCE_TYPE)) return false
   if (isSingle && (!has(ACTOR_TYPE) || !has(OUTCOME))) return false
   return (
-    isId(ACTOR_ID)
-    && isId(RESOURCE_ID)
+    isId(ACTOR_ID, PARTY_ID_LENGTH_MAX)
+    && isId(RESOURCE_ID, PARTY_ID_LENGTH_MAX)
     && isId(RESOURCE_TYPE)
     && isAction(actionMax)
     && (!has(ID) || isId(ID))

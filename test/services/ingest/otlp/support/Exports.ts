@@ -12,10 +12,8 @@ import {
   type ExportTraceServiceRequest,
   ExportTraceServiceRequestSchema
 } from "../../../../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
-import {
-  type PreparedSpans,
-  prepareSpans
-} from "../../../../../src/services/ingest/otlp/PrepareSpans.ts"
+import type { PreparedItems } from "../../../../../src/services/ingest/otlp/Prepared.ts"
+import { prepareSpans } from "../../../../../src/services/ingest/otlp/PrepareSpans.ts"
 import type { Decoded, ReadRequest } from "../../../../../src/services/ingest/otlp/Reading.ts"
 import type { SpanLimits } from "../../../../../src/services/ingest/otlp/SpanParts.ts"
 
@@ -69,7 +67,7 @@ export const preparedRead = (
   { flaws, request }: ReadRequest,
   limits?: SpanLimits,
   tenant = TENANT
-): PreparedSpans => {
+): PreparedItems => {
   const result = finish(prepareSpans(request, tenant, limits, flaws))
   if ("tooLarge" in result) throw new Error(result.tooLarge)
   return result
@@ -79,7 +77,7 @@ export const prepared = (
   request: ExportTraceServiceRequest,
   limits?: SpanLimits,
   tenant = TENANT
-): PreparedSpans => preparedRead({ request, flaws: NO_FLAWS }, limits, tenant)
+): PreparedItems => preparedRead({ request, flaws: NO_FLAWS }, limits, tenant)
 
 /** The repairs in the fact of a span. */
 export const repairsOf = ({ details }: RecordOtlpSpan): ReadonlyArray<Repair> =>
