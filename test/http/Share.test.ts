@@ -161,7 +161,7 @@ describe("a share link", () => {
     assert.deepStrictEqual(rest, { actor_type: "human", q: "a,b" })
     assert.match(
       where,
-      /^NOT \(outcome:failure OR outcome:error\) \(actor_id:user_1 OR actor_id:user_2 OR actor_id:"user,3"\) metadata\.n>=1 metadata\.n<=4 \(sequence_number:1 OR sequence_number:2\) timestamp>=20\S+Z$/
+      /^NOT \(outcome:failure OR outcome:error\) \(actor_id:user_1 OR actor_id:user_2 OR actor_id:"user,3" OR actor_id:"user_2,user\\\\,3"\) metadata\.n>=1 metadata\.n<=4 \(sequence_number:1 OR sequence_number:2\) timestamp>=20\S+Z$/
     )
     const again = await create({ from: body.from, to: body.to, filters: body.filters })
     assert.deepStrictEqual(again.body.filters, body.filters)

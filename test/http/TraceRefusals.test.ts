@@ -160,7 +160,8 @@ const refusals: ReadonlyArray<Refusal> = [
       path,
       call: { ...call(write), json: [] },
       code: "invalid_request",
-      field: "operation"
+      // Where there may be several, none are too few.
+      ...(path.endsWith("/events") ? {} : { field: "operation" })
     })
   ),
   ...writes.slice(0, -1).map(([path, call]): Refusal => {

@@ -10,6 +10,7 @@ import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.t
 import { noProgress } from "../../../src/domain/records/Progress.ts"
 import { EventLog, type LogRecord, type Position } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
+import { eventually } from "../../support/Eventually.ts"
 import { Chain, type Fields } from "../../verify/support/Chains.ts"
 import { FollowedState } from "../support/FollowedState.ts"
 import { whileTimePasses } from "../support/PassingTime.ts"
@@ -274,7 +275,10 @@ describe("the live stream of events", () => {
       world.commitOther("umbrella")
       assert.deepStrictEqual(yield* idsOf(other, 1), [1])
       assert.isBelow(passed, 80)
-      yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => passed === 80 }))
+      yield* eventually(
+        "every filter has passed every event",
+        Effect.sync(() => passed === 80)
+      )
       yield* Fiber.interrupt(reading)
     }).pipe(Effect.scoped, Effect.provide(layerFeed(world, 20)), whileTimePasses)
   })
