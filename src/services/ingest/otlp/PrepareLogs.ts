@@ -1,16 +1,14 @@
 /**
- * From a decoded export of log records to operations: those that are events of a model's spans, which
- * several instrumentations send instead of attributes, become events of the span that they name. All
- * others are counted and refused. Knows no request and no answer.
+ * From a decoded export of log records to operations: those that are events of a model's spans,
+ * which several instrumentations send instead of attributes, become events of the span that they
+ * name. All others are counted.
  */
-import { create } from "@bufbuild/protobuf"
 import type { JsonObject } from "../../../domain/json/Json.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { YEAR_MAX } from "../../../domain/Timestamp.ts"
 import type { RecordOtlpEvents } from "../../../domain/traces/TraceOperation.ts"
 import { type Flaws, NO_FLAWS } from "./Flaws.ts"
 import type { ExportLogsServiceRequest } from "./gen/opentelemetry/proto/collector/logs/v1/logs_service_pb.js"
-import { KeyValueSchema } from "./gen/opentelemetry/proto/common/v1/common_pb.js"
 import type { LogRecord } from "./gen/opentelemetry/proto/logs/v1/logs_pb.js"
 import { agentIdOf, eventTypeOf } from "./Mapping.ts"
 import { type ExportTooLarge, Prepared, type PreparedItems } from "./Prepared.ts"
@@ -38,7 +36,7 @@ import {
   unreadMembers
 } from "./SpanOrigins.ts"
 import { type Context, defaultSpanLimits, type SpanLimits, timeOf } from "./SpanParts.ts"
-import { attributesOf, Unstorable } from "./Values.ts"
+import { jsonOf, Unstorable } from "./Values.ts"
 
 /** What the names of events of models begin with. */
 const MODEL_EVENTS = "gen_ai."
@@ -115,10 +113,9 @@ const readRecord = (
     "attributes",
     repairs
   )
-  const bodyPair = body === undefined ? [] : [create(KeyValueSchema, { key: "body", value: body })]
   const payload: JsonObject = {
     ...members,
-    ...attributesOf(bodyPair, ATTRIBUTES_LEVEL - 1, () => "log", repairs),
+    ...member("body", body && jsonOf(body, ATTRIBUTES_LEVEL, () => "body", repairs)),
     ...count("severity_number", severityNumber),
     ...textMember("severity_text", record.severityText, repairs),
     ...member("scope", scopeOf(scopeLogs, flaws, repairs))

@@ -62,7 +62,8 @@ const containerOf = (value: Container, level: Level, path: Path, repairs: Repair
       )
 }
 
-const jsonOf = (
+/** The value of an attribute or a body, which is at `level` if it holds others. */
+export const jsonOf = (
   any: AnyValue | undefined,
   level: Level,
   path: Path,

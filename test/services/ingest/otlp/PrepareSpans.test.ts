@@ -655,6 +655,31 @@ describe("an export", () => {
     assert.strictEqual(operations[3]!["executionDetails"].metadata.name, "root")
   })
 
+  it("says it again with each span that starts before those so far", () => {
+    const starts = [3, 5, 2, 4, 1].map((second, at) =>
+      span({
+        spanId: id(at + 1),
+        parentSpanId: id(9),
+        startTimeUnixNano: String(BigInt(START) + BigInt(second) * 1_000n)
+      })
+    )
+    assert.deepStrictEqual(
+      operationsOf(exportOf(starts)).map(({ executionDetails }) => executionDetails !== undefined),
+      [true, false, true, false, true]
+    )
+  })
+
+  it("has parents of other processes, where the flags say so", () => {
+    const flags = [0, 0x100, 0x200, 0x300, 0x301]
+    const spans = flags.map((one, at) =>
+      span({ spanId: id(at + 1), parentSpanId: id(9), flags: one })
+    )
+    assert.deepStrictEqual(
+      operationsOf(exportOf(spans)).map(({ parentIsRemote = false }) => parentIsRemote),
+      [false, false, false, true, true]
+    )
+  })
+
   it("is cut into commands of so many spans, in order", () => {
     const { commands } = prepared(fromJsonText(exportOf(many(2 * SPANS_PER_COMMAND_MAX + 1))))
     assert.deepStrictEqual(
