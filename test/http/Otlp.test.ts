@@ -3,7 +3,7 @@
  * included. What spans become is tested with the mapping, what is stored with the whole service.
  */
 import { gzipSync } from "node:zlib"
-import { createRegistry, fromBinary } from "@bufbuild/protobuf"
+import { createRegistry, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf"
 import { anyUnpack } from "@bufbuild/protobuf/wkt"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import type { Command, ItemError } from "../../src/domain/records/Command.ts"
@@ -18,6 +18,7 @@ import {
   RetryInfoSchema
 } from "../../src/services/ingest/otlp/gen/google/rpc/error_details_pb.js"
 import { StatusSchema } from "../../src/services/ingest/otlp/gen/google/rpc/status_pb.js"
+import { ExportLogsServiceRequestSchema } from "../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/logs/v1/logs_service_pb.js"
 import { ExportTraceServiceResponseSchema } from "../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import {
   attribute,
@@ -212,10 +213,12 @@ describe("POST /v1/traces", () => {
     })
   }
 
-  it("counts what it leaves out by the reason, and what it cuts, and warns of both in the log", async () => {
+  it("counts repairs by their code, and values that are cut, and warns of each once a minute", async () => {
     const counted = async () => {
       const { text } = await api.call("/metrics")
-      const lines = text.matchAll(/^alk_otlp_values_(left_out|cut|apart)_total(\S*) (\d+)$/gm)
+      const lines = text.matchAll(
+        /^alk_(repairs|otlp_values_cut|otlp_values_apart)_total(\S*) (\d+)$/gm
+      )
       return new Map(
         [...lines].map(([, name, labels, value]) => [`${name}${labels}`, Number(value)])
       )
@@ -236,36 +239,71 @@ describe("POST /v1/traces", () => {
         attribute("d", nested)
       ],
       links: [{ traceId: TRACE, spanId: "eee19b7ec3c1b174" }],
-      events: Array.from({ length: 1_001 }, () => ({
-        timeUnixNano: "1763719200000000000",
-        name: "e"
-      })),
+      events: [{ name: "e" }],
       status: { code: 3 },
       endTimeUnixNano: "1"
     })
     const large = span({ spanId: "00000000000000aa", events: largeEvents })
-    const { status } = await send(PROTOBUF, exportOf([bad, large]))
-    assert.strictEqual(status, 200)
+    const answer = await send(PROTOBUF, exportOf([bad, large]))
+    assert.strictEqual(answer.status, 200)
+    const [rejected, message] = rejection(answer)!
+    assert.strictEqual(rejected, 0n)
+    assert.include(message, 'attributes["a"]: broken_text: A text holds U+0000')
+    await send(PROTOBUF, exportOf([bad]))
     const after = await counted()
     const grown = [...after].map(([name, value]) => [name, value - (before.get(name) ?? 0)])
-    const reasons = { character: 2, id: 1, nesting: 1, repeated_key: 1, too_long: 1 }
-    const all = { ...reasons, status: 1, time: 1, too_many: 1 }
+    const codes = {
+      broken_text: 2,
+      deep_value: 1,
+      end_before_start: 1,
+      event_time: 1,
+      link_to_itself: 1,
+      long_name: 1,
+      repeated_key: 1,
+      unknown_status: 1
+    }
     assert.deepInclude(Object.fromEntries(grown), {
-      cut: 200,
-      apart: 1_000,
+      otlp_values_cut: 200,
+      otlp_values_apart: 1_000,
       ...Object.fromEntries(
-        Object.entries(all).map(([reason, count]) => [`left_out{reason="${reason}"}`, count])
+        Object.entries(codes).map(([code, count]) => [`repairs{code="${code}"}`, 2 * count])
       )
     })
     const warnings = api.logs.filter(({ level }) => level === "Warn")
     assert.deepStrictEqual(
-      warnings.map(({ annotations, message }) => [message, annotations["spans"]]),
-      [
-        ["values of spans were too large: of each the beginning is kept", 1],
-        ["parts of spans could not be stored and were left out", 1]
-      ]
+      warnings.map(({ message: said }) => said).filter((said) => !said.includes("repaired")),
+      ["values of spans were too large: of each the beginning is kept"]
     )
-    assert.deepStrictEqual(warnings[1]!.annotations["reasons"], all)
+    const warned = warnings.filter(({ message: said }) => said.includes("repaired"))
+    assert.deepStrictEqual(
+      Object.fromEntries(
+        warned.map(({ annotations }) => [annotations["code"], annotations["count"]])
+      ),
+      codes
+    )
+    assert.lengthOf(warned, Object.keys(codes).length)
+  })
+
+  it("judges a span of several operations once", async () => {
+    world.judge = () => ({ code: "cycle_detected", message: "parent_span_id: closes a cycle" })
+    const event = { timeUnixNano: "1763719200000000000", name: "e" }
+    const events = Array.from({ length: 2_500 }, () => event)
+    const [rejected] = rejection(await send(PROTOBUF, exportOf([span({ events }), span()])))!
+    assert.strictEqual(world.recorded.length, 4)
+    assert.strictEqual(rejected, 2n)
+  })
+
+  it("says of log records in protobuf where they are taken", async () => {
+    const logs = {
+      resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: "x" } }] }] }]
+    }
+    const bytes = toBinary(
+      ExportLogsServiceRequestSchema,
+      fromJson(ExportLogsServiceRequestSchema, logs)
+    )
+    const [rejected, message] = rejection(await post(PROTOBUF, bytes))!
+    assert.strictEqual(rejected, 1n)
+    assert.match(message, /^no span has a trace_id; log records are sent to \/v1\/logs/)
   })
 
   const targetOf = (key: string) => ({ url: api.url, grpcUrl: "", key })

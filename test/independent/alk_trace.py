@@ -47,7 +47,7 @@ CORE = {
     "span.started": (
         {"span_id", "caused_by_span_ids", "span_type", "started_at", "started_at_given"},
         {"parent_span_id"},
-        {"name", "metadata"},
+        {"name", "metadata", "repairs"},
     ),
     "span.ended": ({"span_id", "status", "ended_at"}, set(), {"error", "metadata"}),
     "span.event": (

@@ -29,12 +29,12 @@ export interface components {
                 readonly [key: string]: unknown;
             }[];
         };
-        /** @description `partialSuccess` only if something was refused or cut; it must not be sent again. */
+        /** @description `partialSuccess` only if something was refused, cut or repaired; it must not be sent again. */
         readonly ExportMetricsServiceResponse: {
             readonly partialSuccess?: {
                 /** @description How many, in decimal digits; absent if all are stored. */
                 readonly rejectedDataPoints?: string;
-                /** @description What was refused or had values that were cut, and where it is to be sent. */
+                /** @description What was refused, cut or repaired, and where it is to be sent. */
                 readonly errorMessage: string;
             };
         };
@@ -69,12 +69,12 @@ export interface components {
                 readonly [key: string]: unknown;
             }[] | null;
         };
-        /** @description `partialSuccess` only if something was refused or cut; it must not be sent again. */
+        /** @description `partialSuccess` only if something was refused, cut or repaired; it must not be sent again. */
         readonly ExportLogsServiceResponse: {
             readonly partialSuccess?: {
                 /** @description How many, in decimal digits; absent if all are stored. */
                 readonly rejectedLogRecords?: string;
-                /** @description What was refused or had values that were cut, and where it is to be sent. */
+                /** @description What was refused, cut or repaired, and where it is to be sent. */
                 readonly errorMessage: string;
             };
         };
@@ -107,12 +107,12 @@ export interface components {
                 readonly [key: string]: unknown;
             }[] | null;
         };
-        /** @description `partialSuccess` only if spans were refused or values cut; they must not be sent again. */
+        /** @description `partialSuccess` only if spans were refused or repaired, or values cut; they must not be sent again. */
         readonly ExportTraceServiceResponse: {
             readonly partialSuccess?: {
                 /** @description How many, in decimal digits; absent if all are stored. */
                 readonly rejectedSpans?: string;
-                /** @description Which spans were refused, or had values that were cut, and why. */
+                /** @description Which spans were refused or repaired, or had values that were cut, and why. */
                 readonly errorMessage: string;
             };
         };
@@ -588,6 +588,8 @@ export interface components {
             readonly metadata: {
                 readonly [key: string]: unknown;
             };
+            /** @description What was repaired so that it could be stored; can be erased. */
+            readonly repairs?: readonly components["schemas"]["Repair"][];
             /**
              * @description A root that represents one that OpenTelemetry has not sent yet.
              * @enum {boolean}
@@ -616,6 +618,22 @@ export interface components {
             readonly user_id?: string;
             /** @description What it has cost, as the client said, in its currency. */
             readonly cost?: number;
+        };
+        /** @description Something that was repaired when it came in. */
+        readonly Repair: {
+            /**
+             * @description What was wrong: see docs/traces.md.
+             * @enum {string}
+             */
+            readonly code: "broken_text" | "deep_value" | "end_before_start" | "event_time" | "impossible_time" | "link_to_itself" | "long_key" | "long_name" | "many_links" | "missing_start" | "repeated_key" | "unknown_name" | "unknown_status" | "unreadable_origin" | "unreadable_parent";
+            /** @description Where, in the names of the protocol. */
+            readonly path: string;
+            /** @description What was sent, where it is short. */
+            readonly sent?: string;
+            /** @description Of the bytes of the text as sent. */
+            readonly sha256?: string;
+            /** @description This one and further ones of the same code, beyond the 20 that are named. */
+            readonly count?: number;
         };
         /**
          * @example {
@@ -4395,6 +4413,7 @@ export type TraceEventInput = components['schemas']['TraceEventInput'];
 export type TraceEventsInput = components['schemas']['TraceEventsInput'];
 export type Span = components['schemas']['Span'];
 export type SpanSummary = components['schemas']['SpanSummary'];
+export type Repair = components['schemas']['Repair'];
 export type SpanEnd = components['schemas']['SpanEnd'];
 export type SpanWithEvents = components['schemas']['SpanWithEvents'];
 export type TraceVerifyReport = components['schemas']['TraceVerifyReport'];

@@ -232,11 +232,11 @@ const entries = {
     unit: "values",
     help: "Values of OpenTelemetry spans that were too large, of which the beginning is kept."
   },
-  alk_otlp_values_left_out_total: {
+  alk_repairs_total: {
     type: "counter",
-    unit: "values",
-    help: "Parts of OpenTelemetry spans that can't be stored.",
-    labels: { reason: "why" },
+    unit: "repairs",
+    help: "Parts of OpenTelemetry spans that were repaired so that they could be stored.",
+    labels: { code: "[code](traces.md#repairs)" },
     shown: LATER
   },
   alk_otlp_values_apart_total: {

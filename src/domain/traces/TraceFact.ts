@@ -10,6 +10,8 @@ import { hex16, sequence, sha256, tenant, text, time } from "../Forms.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
 import { isObject, type JsonObject, parseJson } from "../json/Json.ts"
 
+import { Repair } from "./Repairs.ts"
+
 export const TRACE_SCHEME = "alk-trace-v1"
 
 export const factTypes = [
@@ -170,6 +172,10 @@ const erasable = { description: "As it was sent; can be erased." }
 const erasableText = Schema.String.annotate(erasable)
 const erasableObject = Schema.JsonObject.annotate(erasable)
 
+const repairsMade = Schema.Array(Repair).annotate({
+  description: "What was repaired so that it could be stored; can be erased."
+})
+
 /** What may be erased, each member only if it was sent (`name` of a span always is). */
 export const FactDetails = Schema.Struct({
   agent_name: optional(erasableText),
@@ -177,7 +183,8 @@ export const FactDetails = Schema.Struct({
   name: optional(erasableText),
   error: optional(Schema.Union([erasableText, erasableObject])),
   metadata: optional(erasableObject),
-  payload: optional(erasableObject)
+  payload: optional(erasableObject),
+  repairs: optional(repairsMade)
 })
 export type FactDetails = typeof FactDetails.Type
 
@@ -238,7 +245,7 @@ const facts = [
     "The details of every earlier fact of this execution have been erased.",
     ExecutionErasedCore
   ),
-  factOf("SpanStarted", "A span exists.", SpanStartedCore, "name", "metadata"),
+  factOf("SpanStarted", "A span exists.", SpanStartedCore, "name", "metadata", "repairs"),
   factOf("SpanEnded", "A span has ended.", SpanEndedCore, "error", "metadata"),
   factOf("SpanEvent", "Something happened in a span.", SpanEventCore, "payload"),
   factOf(

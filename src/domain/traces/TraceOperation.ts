@@ -131,7 +131,7 @@ export const RecordOtlpSpan = Schema.Struct({
   startedAt,
   endedAt: Schema.optionalKey(time("When it ended. Absent while it runs.")),
   status,
-  details: PreparedDetails.annotateKey({ description: "name, metadata." }),
+  details: PreparedDetails.annotateKey({ description: "name, metadata, repairs." }),
   endDetails: details.annotateKey({ description: "error, if there is one." }),
   agentId: text("The agent, should this be the root or the first span to arrive."),
   executionDetails: details,

@@ -12,7 +12,7 @@ import {
 
 const optional = Schema.optionalKey
 const Status = Schema.Literals(executionStatuses)
-const { error } = FactDetails.fields
+const { error, repairs } = FactDetails.fields
 const Metadata = Schema.JsonObject.annotate({
   description: "Free-form; at most 32 KiB in canonical form."
 })
@@ -49,6 +49,7 @@ export const Span = Schema.Struct({
   ended_at: optional(time("When it ended.")),
   error,
   metadata: Metadata,
+  repairs,
   synthetic,
   erased_at: erasedAt
 }).annotate({ identifier: "Span" })
@@ -117,6 +118,7 @@ export const spanOf = (
     ...(endedAt === undefined ? {} : { ended_at: endedAt }),
     ...(error === undefined ? {} : { error }),
     metadata: { ...details?.metadata, ...ended?.details?.metadata },
+    ...(details?.repairs === undefined ? {} : { repairs: details.repairs }),
     ...(erasedAt === undefined ? {} : { erased_at: erasedAt })
   }
 }

@@ -663,7 +663,7 @@ const factFaultOf = (line, fact, tenant, sha256) => {
 }
 
 /** The parts of a shown execution or span that come out of details, which may be long. */
-const DETAIL_MEMBERS = ["agent_name", "error", "metadata", "name", "trigger"]
+const DETAIL_MEMBERS = ["agent_name", "error", "metadata", "name", "repairs", "trigger"]
 
 const NO_VALUE = {}
 
@@ -716,7 +716,11 @@ class Execution {
             started_at: fact.started_at,
             erased_at: fact.erased_at
           },
-          long: { name: details.name ?? "", metadata: details.metadata ?? {} }
+          long: {
+            name: details.name ?? "",
+            metadata: details.metadata ?? {},
+            repairs: details.repairs
+          }
         })
         return
       case "span.ended": {
@@ -2556,7 +2560,7 @@ class PackCheck {
           SPANS,
           null,
           "content_mismatch",
-          "the name, metadata and error that its facts say",
+          "the name, metadata, error and repairs that its facts say",
           canonical(long)
         )
       }

@@ -601,7 +601,7 @@ def fact_fault_of(line, fact, text, tenant):
 
 
 # The parts of a shown execution or span that come out of details, which may be long.
-DETAIL_MEMBERS = ["agent_name", "error", "metadata", "name", "trigger"]
+DETAIL_MEMBERS = ["agent_name", "error", "metadata", "name", "repairs", "trigger"]
 
 
 def picked(source, *names):
@@ -658,6 +658,7 @@ class Execution:
                 "span_type", "started_at", "erased_at",
             )  # fmt: skip
             long = {"name": details.get("name", ""), "metadata": details.get("metadata", {})}
+            long.update(picked(details, "repairs"))
             self.spans[fact["span_id"]] = core, long, None
         elif fact["type"] == "span.ended" and fact["span_id"] in self.spans:
             self.end_span(fact, details)
@@ -2715,7 +2716,7 @@ class PackCheck:
             elif sha256(canonical(long)) != digest:
                 self.problem(
                     SPANS, None, "content_mismatch",
-                    "the name, metadata and error that its facts say", canonical(long),
+                    "the name, metadata, error and repairs that its facts say", canonical(long),
                 )  # fmt: skip
         total = sum(execution.span_count() for execution in self.executions.values())
         if known < total:

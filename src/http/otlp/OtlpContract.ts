@@ -66,14 +66,14 @@ const ExportResponse = Schema.Struct({
         })
       ),
       errorMessage: Schema.String.annotate({
-        description: "Which spans were refused, or had values that were cut, and why."
+        description: "Which spans were refused or repaired, or had values that were cut, and why."
       })
     })
   )
 }).annotate({
   identifier: "ExportTraceServiceResponse",
   description:
-    "`partialSuccess` only if spans were refused or values cut; they must not be sent again."
+    "`partialSuccess` only if spans were refused or repaired, or values cut; they must not be sent again."
 })
 
 /** `google.rpc.Status` in JSON, with the error body of the other routes in it. */
@@ -125,13 +125,14 @@ const refusedAs = (identifier: string, member: string) =>
           })
         ),
         errorMessage: Schema.String.annotate({
-          description: "What was refused or had values that were cut, and where it is to be sent."
+          description: "What was refused, cut or repaired, and where it is to be sent."
         })
       })
     )
   }).annotate({
     identifier,
-    description: "`partialSuccess` only if something was refused or cut; it must not be sent again."
+    description:
+      "`partialSuccess` only if something was refused, cut or repaired; it must not be sent again."
   })
 
 const ENCODING = "The answer has the request's encoding."

@@ -4,7 +4,7 @@
  * spans; other log records, and metrics, are counted and refused. What spans mean is decided by the
  * mapping, and what exists by the sequencer.
  */
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
+import type { DescMessage } from "@bufbuild/protobuf"
 import { Effect, Layer, Option } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -14,21 +14,25 @@ import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import type { RecordOtlpEvents, RecordOtlpSpan } from "../../domain/traces/TraceOperation.ts"
 import { COMMIT_TIMEOUT_MS, Ingest } from "../../services/ingest/Ingest.ts"
-import { type Decoded, decodeJson, decodeProtobuf } from "../../services/ingest/otlp/Decode.ts"
+import { decodeJson, decodeProtobuf } from "../../services/ingest/otlp/Decode.ts"
 import {
   countDataPoints,
   logsDecoders,
   metricsDecoders
 } from "../../services/ingest/otlp/OtherSignals.ts"
+import type {
+  ExportTooLarge,
+  PreparedItems,
+  RefusedItem
+} from "../../services/ingest/otlp/Prepared.ts"
 import { logLabelOf, prepareLogs } from "../../services/ingest/otlp/PrepareLogs.ts"
 import {
   countSpans,
-  type ExportTooLarge,
+  hasTraceIds,
   labelsOf,
-  type PreparedSpans,
-  prepareSpans,
-  type RefusedSpan
+  prepareSpans
 } from "../../services/ingest/otlp/PrepareSpans.ts"
+import type { Decoded, ReadRequest } from "../../services/ingest/otlp/Reading.ts"
 import { Api } from "../Api.ts"
 import { ApiError, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
@@ -36,7 +40,7 @@ import { inSlices } from "../messages/InSlices.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { type ReceivedBody, readBody } from "../messages/RequestBody.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
-import { ingestAnswered, valuesApart, valuesCut, valuesLeftOut } from "../server/Metrics.ts"
+import { ingestAnswered, repairWarnings, valuesApart, valuesCut } from "../server/Metrics.ts"
 import { Quota } from "../server/Quota.ts"
 import { OtlpRefusals } from "./OtlpContract.ts"
 import {
@@ -70,14 +74,14 @@ interface Decoders<Type extends DescMessage> {
 const decode = <Type extends DescMessage>(
   { bytes, mediaType }: ReceivedBody,
   { json, protobuf }: Decoders<Type>
-): Effect.Effect<MessageShape<Type>, ApiError> =>
+): Effect.Effect<ReadRequest<Type>, ApiError> =>
   inSlices(function* () {
     const decoded = yield* mediaType === PROTOBUF_TYPE ? protobuf(bytes) : json(bytes)
     if ("problem" in decoded) throw new ApiError(decoded.problem)
-    return decoded.request
+    return decoded
   })
 
-/** Which items were refused or cut, and why, as many as an answer names. */
+/** Which items were refused, cut or repaired, and why, as many as an answer names. */
 const describe = (items: ReadonlyArray<{ readonly message: string }>, what: string): string => {
   const named = items.slice(0, REFUSALS_NAMED_MAX).map(({ message }) => message)
   const more = items.length - named.length
@@ -92,18 +96,25 @@ const tooLate = unavailable(
 const judged = (
   labelAt: (index: number) => string,
   errors: ReadonlyArray<ItemError>
-): Effect.Effect<ReadonlyArray<RefusedSpan>, ApiError> => {
+): Effect.Effect<ReadonlyArray<RefusedItem>, ApiError> => {
   const unjudged = errors.find(({ code }) => code === "unavailable")
   if (unjudged !== undefined) {
     return Effect.fail(unavailable(`${unjudged.message}; send the same again`))
   }
+  // A span with many events is several operations, of which each is judged.
+  const byIndex = new Map(errors.map((error) => [error.index, error]))
   return Effect.succeed(
-    errors.map(({ code, index, message }) => ({
+    [...byIndex.values()].map(({ code, index, message }) => ({
       index,
       code,
       message: `${labelAt(index)}: ${message}`
     }))
   )
+}
+
+/** Of an export whose spans have no trace ids: so are log records and metrics read in protobuf. */
+const noTrace = {
+  message: "no span has a trace_id; log records are sent to /v1/logs, metrics to /v1/metrics"
 }
 
 const onlyTraces = (what: string): string =>
@@ -116,7 +127,7 @@ const onlyModelEvents = (others: number): string =>
   + "and other logs to another backend"
 
 /** An export as operations, and what of it is kept otherwise than it was sent. */
-interface PreparedExport extends Pick<PreparedSpans, "apart" | "cut" | "leftOut" | "refused"> {
+interface PreparedExport extends Pick<PreparedItems, "apart" | "cut" | "refused" | "repaired"> {
   readonly commands: ReadonlyArray<ReadonlyArray<RecordOtlpEvents | RecordOtlpSpan>>
 }
 
@@ -125,6 +136,8 @@ interface ExportKind {
   readonly items: number
   readonly what: string
   readonly labelAt: (index: number) => string
+  /** To be said before everything else. */
+  readonly first: ReadonlyArray<{ readonly message: string }>
 }
 
 /** Items of an export that were meant to be kept. */
@@ -133,6 +146,8 @@ const countOf = ({ commands, refused }: PreparedExport): number =>
 
 /** Writes exports: says how many items were refused, and what is to be said of all of it. */
 const recorderOf = (ingest: Ingest["Service"]) => {
+  const warnOfRepairs = repairWarnings()
+
   /** Write one command, and wait until it can be read; what the sequencer refused of it. */
   const record = Effect.fnUntraced(function* (
     tenantId: string,
@@ -150,12 +165,12 @@ const recorderOf = (ingest: Ingest["Service"]) => {
   return Effect.fnUntraced(function* (
     tenantId: string,
     prepared: ExportTooLarge | PreparedExport,
-    { items, labelAt, what }: ExportKind
+    { first, items, labelAt, what }: ExportKind
   ) {
     if ("tooLarge" in prepared) {
       return yield* new ApiError({ code: "payload_too_large", message: prepared.tooLarge })
     }
-    const { apart, commands, cut, leftOut } = prepared
+    const { apart, commands, cut, repaired } = prepared
     const startedAt = performance.now()
     const results = yield* Effect.forEach(commands, (traces) => record(tenantId, traces)).pipe(
       Effect.timeoutOption(COMMIT_TIMEOUT_MS)
@@ -170,8 +185,9 @@ const recorderOf = (ingest: Ingest["Service"]) => {
     }
     if (apart > 0) yield* valuesApart(apart)
     if (cut.length > 0) yield* valuesCut(cut)
-    if (leftOut.length > 0) yield* valuesLeftOut(leftOut)
-    return { refused: refused.length, said: describe([...refused, ...cut, ...leftOut], what) }
+    if (repaired.length > 0) yield* warnOfRepairs(repaired)
+    const said = describe([...first, ...refused, ...cut, ...repaired], what)
+    return { refused: refused.length, said }
   })
 }
 
@@ -183,7 +199,6 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
     const { limits } = yield* ApiSettings
     const ingest = yield* Ingest
     const quota = yield* Quota
-
     const recordAll = recorderOf(ingest)
     const received = (request: HttpServerRequest.HttpServerRequest) =>
       readBody(request, [JSON_TYPE, PROTOBUF_TYPE], limits.bodyBytesMax)
@@ -194,12 +209,12 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ request }) {
           const { tenantId } = yield* CurrentPrincipal
           const body = yield* received(request)
-          const logs = yield* decode(body, logsDecoders)
-          const prepared = yield* inSlices(() => prepareLogs(logs, tenantId, limits))
+          const { flaws, request: logs } = yield* decode(body, logsDecoders)
+          const prepared = yield* inSlices(() => prepareLogs(logs, tenantId, limits, flaws))
           const others = "others" in prepared ? prepared.others : 0
           const items = "commands" in prepared ? countOf(prepared) : 0
           if (items > 0) yield* quota.admit(tenantId, items)
-          const kind = { items, what: "log records", labelAt: logLabelOf }
+          const kind = { items, what: "log records", labelAt: logLabelOf, first: [] }
           const { refused, said } = yield* recordAll(tenantId, prepared, kind)
           const parts = [said, others === 0 ? "" : onlyModelEvents(others)]
           const encoding = encodingOf(body.mediaType)
@@ -211,7 +226,7 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
         "exportMetrics",
         Effect.fnUntraced(function* ({ request }) {
           const body = yield* received(request)
-          const points = countDataPoints(yield* decode(body, metricsDecoders))
+          const points = countDataPoints((yield* decode(body, metricsDecoders)).request)
           const encoding = encodingOf(body.mediaType)
           const said = points === 0 ? "" : onlyTraces("data points")
           return encoded(encoding, metricsAnswer(encoding, points, said), 200)
@@ -222,11 +237,13 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ request }) {
           const { tenantId } = yield* CurrentPrincipal
           const body = yield* received(request)
-          const traces = yield* decode(body, { json: decodeJson, protobuf: decodeProtobuf })
+          const decoders = { json: decodeJson, protobuf: decodeProtobuf }
+          const { flaws, request: traces } = yield* decode(body, decoders)
           const items = countSpans(traces)
           yield* quota.admit(tenantId, items)
-          const prepared = yield* inSlices(() => prepareSpans(traces, tenantId, limits))
-          const kind = { items, what: "spans", labelAt: labelsOf(traces) }
+          const prepared = yield* inSlices(() => prepareSpans(traces, tenantId, limits, flaws))
+          const first = items > 0 && !hasTraceIds(traces) ? [noTrace] : []
+          const kind = { items, what: "spans", labelAt: labelsOf(traces), first }
           const { refused, said } = yield* recordAll(tenantId, prepared, kind)
           const encoding = encodingOf(body.mediaType)
           return encoded(encoding, tracesAnswer(encoding, refused, said), 200)

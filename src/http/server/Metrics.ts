@@ -2,11 +2,12 @@
  * What the HTTP side counts, by the names under which `/metrics` shows it. Labels say routes,
  * methods and statuses; never tenants, ids or anything else that a client chose.
  */
-import { Effect, Metric } from "effect"
+import { Clock, Effect, Metric } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { countByCode, itemsRejected } from "../../actors/sequencer/RejectedItems.ts"
 import { counterOf, gaugeOf, histogramOf } from "../../domain/metrics/Metrics.ts"
+import { type RepairCode, repairRules } from "../../domain/traces/Repairs.ts"
 import { measureProcess } from "./ProcessMetrics.ts"
 
 const requests = counterOf("alk_http_requests_total")
@@ -16,7 +17,7 @@ const acceptedItems = counterOf("alk_ingest_accepted_items_total")
 const preparedItems = counterOf("alk_ingest_prepared_items_total")
 const ingestSeconds = histogramOf("alk_ingest_duration_seconds")
 const cutValues = counterOf("alk_otlp_values_cut_total")
-const leftOutValues = counterOf("alk_otlp_values_left_out_total")
+const repairsMade = counterOf("alk_repairs_total")
 const apartValues = counterOf("alk_otlp_values_apart_total")
 const failedCredentials = counterOf("alk_http_failed_credentials_total")
 const subscribers = gaugeOf("alk_live_subscribers")
@@ -88,23 +89,29 @@ export const valuesCut = (
   )
 }
 
-/** Count what of spans could not be stored, by the reason, and warn of it. */
-export const valuesLeftOut = (
-  spans: ReadonlyArray<{ readonly reasons: ReadonlyArray<string> }>
-): Effect.Effect<void> => {
-  const reasons = countByCode(
-    spans.flatMap((span) => span.reasons.map((reason) => ({ code: reason })))
-  )
-  return Effect.andThen(
-    Effect.forEach(
-      reasons,
-      ([reason, values]) => Metric.update(Metric.withAttributes(leftOutValues, { reason }), values),
-      { discard: true }
-    ),
-    Effect.logWarning("parts of spans could not be stored and were left out").pipe(
-      Effect.annotateLogs({ spans: spans.length, reasons: Object.fromEntries(reasons) })
-    )
-  )
+/** Milliseconds after which a code of repairs is warned of again. */
+const REPAIR_WARNING_MS = 60_000
+
+/** Counts repairs by their code, and warns of each code once a minute. */
+export const repairWarnings = () => {
+  const warnedAt = new Map<RepairCode, number>()
+  return Effect.fnUntraced(function* (
+    parts: ReadonlyArray<{ readonly counts: ReadonlyMap<RepairCode, number> }>
+  ) {
+    const repairs = new Map<RepairCode, number>()
+    for (const { counts } of parts) {
+      for (const [code, count] of counts) repairs.set(code, (repairs.get(code) ?? 0) + count)
+    }
+    const now = yield* Clock.currentTimeMillis
+    for (const [code, count] of repairs) {
+      yield* Metric.update(Metric.withAttributes(repairsMade, { code }), count)
+      if (now - (warnedAt.get(code) ?? Number.NEGATIVE_INFINITY) < REPAIR_WARNING_MS) continue
+      warnedAt.set(code, now)
+      yield* Effect.logWarning("OpenTelemetry spans were repaired").pipe(
+        Effect.annotateLogs({ code, count, rule: repairRules[code] })
+      )
+    }
+  })
 }
 
 /** Count values of spans that are stored apart. */

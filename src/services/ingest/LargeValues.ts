@@ -27,7 +27,10 @@ const VALUES_MAX = 1_000
  */
 const VALUES_ROOM = 20 * 1_048_576
 
-/** Characters of a reference to a value in a command, and of a piece of it besides its text; rounded up. */
+/**
+ * Characters of a reference to a value in a command, and of a piece of it besides its text; rounded
+ * up.
+ */
 const REFERENCE_CHARACTERS = 128
 const PIECE_CHARACTERS = 512
 
@@ -217,7 +220,9 @@ const byStep =
 /** What is left where little room is. */
 const SMALLEST: Step = { over: 256, preview: 0, isWhole: true }
 
-/** So many members that not even their values alone can go: `attributes` as a whole, or all of it. */
+/**
+ * So many members that not even their values alone can go: `attributes` as a whole, or all of it.
+ */
 const withoutMembers: Cut = (object, apart) => {
   const whole = (value: JsonObject) => reference(canonicalize(value), 0, apart, true)
   if (!isObject(object["attributes"])) return whole(object)

@@ -1,44 +1,42 @@
 /**
- * From a decoded export of log records to operations: those that are events of a model's spans, which
- * several instrumentations send instead of attributes, become events of the span that they name. All
- * others are counted and refused. Knows no request and no answer.
+ * From a decoded export of log records to operations: those that are events of a model's spans,
+ * which several instrumentations send instead of attributes, become events of the span that they
+ * name. All others are counted.
  */
-import { create } from "@bufbuild/protobuf"
 import type { JsonObject } from "../../../domain/json/Json.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
+import { YEAR_MAX } from "../../../domain/Timestamp.ts"
 import type { RecordOtlpEvents } from "../../../domain/traces/TraceOperation.ts"
-import type { ValuesApart } from "../LargeValues.ts"
+import { type Flaws, NO_FLAWS } from "./Flaws.ts"
 import type { ExportLogsServiceRequest } from "./gen/opentelemetry/proto/collector/logs/v1/logs_service_pb.js"
-import { KeyValueSchema } from "./gen/opentelemetry/proto/common/v1/common_pb.js"
 import type { LogRecord } from "./gen/opentelemetry/proto/logs/v1/logs_pb.js"
 import { agentIdOf, eventTypeOf } from "./Mapping.ts"
+import { type ExportTooLarge, Prepared, type PreparedItems } from "./Prepared.ts"
+import { executionDetailsOf } from "./PrepareSpan.ts"
+import { REQUEST_CHARACTERS_MAX, SPANS_MAX } from "./PrepareSpans.ts"
+import { RepairLog } from "./RepairLog.ts"
+import { EventMaker, type ReadEvent } from "./SpanEvents.ts"
 import {
-  ATTRIBUTES_LEVEL,
-  Commands,
-  type Context,
-  counted,
-  defaultSpanLimits,
-  type ExportTooLarge,
-  executionDetailsOf,
   executionIdOf,
   idOf,
-  orNothing,
-  REQUEST_CHARACTERS_MAX,
-  type ReadEvent,
-  type RefusedSpan,
-  resourceOf,
-  type SharedResource,
   SPAN_ID_BYTES,
-  SPANS_MAX,
-  type SpanLimits,
   spanIdOf,
   syntheticRootIdOf,
-  TRACE_ID_BYTES,
-  text,
-  timeOf,
-  toEvents
-} from "./PrepareSpans.ts"
-import { attributesOf, LeftOut, type LeftOutPart, textOf, Unstorable } from "./Values.ts"
+  TRACE_ID_BYTES
+} from "./SpanIds.ts"
+import {
+  ATTRIBUTES_LEVEL,
+  count,
+  counted,
+  member,
+  orNothing,
+  resourceOf,
+  type SharedResource,
+  textMember,
+  unreadMembers
+} from "./SpanOrigins.ts"
+import { type Context, defaultSpanLimits, type SpanLimits, timeOf } from "./SpanParts.ts"
+import { jsonOf, Unstorable } from "./Values.ts"
 
 /** What the names of events of models begin with. */
 const MODEL_EVENTS = "gen_ai."
@@ -49,20 +47,9 @@ const EVENT_NAME = "event.name"
 export const logLabelOf = (index: number): string => `log record number ${index + 1} of the request`
 
 /** The records of an export. */
-export interface PreparedLogs {
-  readonly commands: ReadonlyArray<ReadonlyArray<RecordOtlpEvents>>
-  /** Events of models that can't be stored. */
-  readonly refused: ReadonlyArray<RefusedSpan>
+export interface PreparedLogs extends PreparedItems<RecordOtlpEvents> {
   /** Records that are no events of models. */
   readonly others: number
-  /** What is kept of records, not as it was sent. */
-  readonly leftOut: ReadonlyArray<{
-    readonly message: string
-    readonly reasons: ReadonlyArray<LeftOutPart["reason"]>
-  }>
-  readonly cut: ReadonlyArray<{ readonly message: string; readonly values: number }>
-  /** Values that are stored apart from their events. */
-  readonly apart: number
 }
 
 const nameOf = ({ attributes, eventName }: LogRecord): string => {
@@ -71,39 +58,70 @@ const nameOf = ({ attributes, eventName }: LogRecord): string => {
   return named?.case === "stringValue" ? named.value : ""
 }
 
-type Scope = NonNullable<
-  ExportLogsServiceRequest["resourceLogs"][number]["scopeLogs"][number]["scope"]
->
+/** True for an event of a model, and for a record that can't be read and may be one. */
+const isMeant = (record: LogRecord, flaws: Flaws): boolean =>
+  nameOf(record).startsWith(MODEL_EVENTS) || flaws.unreadable(record) !== undefined
 
-/** A record as an event: its attributes and body, how severe it is, and which scope has made it. */
+type ScopeLogs = ExportLogsServiceRequest["resourceLogs"][number]["scopeLogs"][number]
+
+interface RecordOptions {
+  readonly index: number
+  readonly scopeLogs: ScopeLogs
+  readonly resource: SharedResource
+  readonly tenantId: string
+  readonly limits: SpanLimits
+  readonly flaws: Flaws
+}
+
+const timestampOf = (nanos: bigint): string => {
+  const timestamp = timeOf(nanos)
+  if (timestamp !== undefined) return timestamp
+  const wrong =
+    nanos === 0n
+      ? "missing; send nanoseconds since 1970"
+      : `must be before the year ${YEAR_MAX + 1}`
+  throw new Unstorable(`time_unix_nano: ${wrong}`)
+}
+
+const scopeOf = (scopeLogs: ScopeLogs, flaws: Flaws, repairs: RepairLog): JsonObject | undefined =>
+  orNothing({
+    ...textMember("name", scopeLogs.scope?.name ?? "", repairs, "scope."),
+    ...textMember("version", scopeLogs.scope?.version ?? "", repairs, "scope."),
+    ...unreadMembers(scopeLogs, "scope", flaws, repairs)
+  })
+
+/**
+ * A record as an event: its attributes and body, how severe it is, which scope has made it, and
+ * what was repaired of all this.
+ */
 const readRecord = (
   record: LogRecord,
-  name: string,
-  scope: Scope | undefined,
-  leftOut: LeftOut
+  { flaws, resource, scopeLogs }: RecordOptions,
+  repairs: RepairLog
 ): ReadEvent => {
   const { body, observedTimeUnixNano, severityNumber, timeUnixNano } = record
   const nanos = timeUnixNano === 0n ? observedTimeUnixNano : timeUnixNano
-  const timestamp = timeOf(nanos, "time_unix_nano")
+  const timestamp = timestampOf(nanos)
+  for (const { message, sent } of flaws.of(record)) {
+    repairs.add("unknown_name", () => message, sent)
+  }
+  const name = repairs.text(nameOf(record), () => "event_name")
   const { attributes, members } = counted(
     record.attributes,
     record.droppedAttributesCount,
     ATTRIBUTES_LEVEL,
     "attributes",
-    leftOut
+    repairs
   )
-  const bodyPair = body === undefined ? [] : [create(KeyValueSchema, { key: "body", value: body })]
-  const scopeMember = orNothing({
-    ...text("name", scope?.name ?? "", leftOut),
-    ...text("version", scope?.version ?? "", leftOut)
-  })
   const payload: JsonObject = {
     ...members,
-    ...attributesOf(bodyPair, ATTRIBUTES_LEVEL - 1, "log", leftOut),
-    ...(severityNumber === 0 ? {} : { severity_number: severityNumber }),
-    ...text("severity_text", record.severityText, leftOut),
-    ...(scopeMember === undefined ? {} : { scope: scopeMember })
+    ...member("body", body && jsonOf(body, ATTRIBUTES_LEVEL, () => "body", repairs)),
+    ...count("severity_number", severityNumber),
+    ...textMember("severity_text", record.severityText, repairs),
+    ...member("scope", scopeOf(scopeLogs, flaws, repairs))
   }
+  const all = new RepairLog()
+  for (const log of [repairs, resource.repairs]) all.inherit(log)
   const eventType = eventTypeOf(name)
   return {
     name,
@@ -111,33 +129,24 @@ const readRecord = (
     timestamp,
     nanos,
     eventType,
-    payload: orNothing({ ...payload, ...(name === eventType ? {} : { name }) })
+    payload: orNothing({
+      ...payload,
+      ...(name === eventType ? {} : { name }),
+      ...member("repairs", all.all)
+    })
   }
 }
 
-interface RecordOptions {
-  readonly index: number
-  readonly name: string
-  readonly scope: Scope | undefined
-  readonly resource: SharedResource
-  readonly tenantId: string
-  readonly limits: SpanLimits
-}
-
-interface PreparedRecord {
-  readonly operation: RecordOtlpEvents
-  readonly apart: ValuesApart
-  readonly leftOut: ReadonlyArray<LeftOutPart>
-}
-
-/** The operation of a record. Throws Unstorable. */
-const prepareRecord = (record: LogRecord, options: RecordOptions): PreparedRecord => {
-  const { index, limits, name, resource, scope, tenantId } = options
+/** The operation of a record, and what was repaired of it. Throws Unstorable. */
+const prepareRecord = (record: LogRecord, options: RecordOptions) => {
+  const { flaws, index, limits, resource, tenantId } = options
+  const unread = flaws.unreadable(record)
+  if (unread !== undefined) throw new Unstorable(`can't be read: ${unread.message}`)
   const traceId = idOf(record.traceId, TRACE_ID_BYTES, "trace_id")
   const spanId = idOf(record.spanId, SPAN_ID_BYTES, "span_id")
-  const [apart, leftOut] = [resource.apart.copy(), new LeftOut()]
-  const context: Context = { tenantId, traceId, spanId, limits, apart, leftOut }
-  const event = readRecord(record, textOf(name, "event_name"), scope, leftOut)
+  const [apart, repairs] = [resource.apart.copy(), new RepairLog()]
+  const context: Context = { tenantId, traceId, spanId, limits, apart, repairs }
+  const event = readRecord(record, options, repairs)
   const operation: RecordOtlpEvents = {
     op: "otlp.events",
     index,
@@ -147,49 +156,28 @@ const prepareRecord = (record: LogRecord, options: RecordOptions): PreparedRecor
     startedAt: event.timestamp,
     agentId: agentIdOf(event.attributes, resource.attributes),
     executionDetails: executionDetailsOf("", { resource }, context, false, event.attributes),
-    events: toEvents([event], context)
+    events: [new EventMaker(context).make(event, 0, apart)]
   }
-  return { operation, apart, leftOut: leftOut.parts }
+  return { operation, apart, repairs }
+}
+
+const addRecord = (
+  prepared: Prepared<RecordOtlpEvents>,
+  record: LogRecord,
+  options: RecordOptions
+): void => {
+  const label = logLabelOf(options.index)
+  try {
+    const { repairs, ...operation } = prepareRecord(record, options)
+    prepared.add(label, [operation], repairs)
+  } catch (error) {
+    prepared.refuse(label, options.index, error)
+  }
 }
 
 const tooMany = (what: string): ExportTooLarge => ({
   tooLarge: `${what}; send fewer log records at once`
 })
-
-/** What the records of an export have become, so far. */
-class Prepared {
-  readonly commands = new Commands<RecordOtlpEvents>()
-  readonly refused: Array<RefusedSpan> = []
-  readonly leftOut: Array<PreparedLogs["leftOut"][number]> = []
-  readonly cut: Array<PreparedLogs["cut"][number]> = []
-  others = 0
-  apart = 0
-
-  addLeftOut(label: string, parts: ReadonlyArray<LeftOutPart>): void {
-    if (parts.length === 0) return
-    const said = parts.map(({ message }) => message).join(", ")
-    const reasons = parts.map(({ reason }) => reason)
-    this.leftOut.push({ message: `${label}: is not stored as sent: ${said}`, reasons })
-  }
-
-  add(record: LogRecord, options: RecordOptions): void {
-    const label = logLabelOf(options.index)
-    try {
-      const { apart, leftOut, operation } = prepareRecord(record, options)
-      this.commands.add(operation, apart)
-      this.apart += apart.referred
-      if (apart.truncated > 0) {
-        const message = `${label}: values are too large; beginning, size and SHA-256 are kept`
-        this.cut.push({ message, values: apart.truncated })
-      }
-      this.addLeftOut(label, leftOut)
-    } catch (error) {
-      if (!(error instanceof Unstorable)) throw error
-      const message = `${label}: ${error.message}`
-      this.refused.push({ index: options.index, code: "unstorable_value", message })
-    }
-  }
-}
 
 /**
  * Prepare the records of an export, one in a step. A record that comes again is the same event: its
@@ -198,32 +186,29 @@ class Prepared {
 export function* prepareLogs(
   request: ExportLogsServiceRequest,
   tenantId: string,
-  limits: SpanLimits = defaultSpanLimits
+  limits: SpanLimits = defaultSpanLimits,
+  flaws: Flaws = NO_FLAWS
 ): Sliced<PreparedLogs | ExportTooLarge> {
-  const prepared = new Prepared()
-  let index = 0
-  let events = 0
-  for (const [at, { resource: sent, schemaUrl, scopeLogs }] of request.resourceLogs.entries()) {
+  const prepared = new Prepared<RecordOtlpEvents>()
+  let [index, events, others] = [0, 0, 0]
+  for (const [at, resourceLogs] of request.resourceLogs.entries()) {
     yield
-    const leftOut = new LeftOut()
-    const resource = yield* resourceOf({ resource: sent, schemaUrl }, limits, leftOut)
-    prepared.addLeftOut(`resource number ${at + 1} of the request`, leftOut.parts)
-    for (const { logRecords, scope } of scopeLogs) {
-      for (const record of logRecords) {
+    const resource = yield* resourceOf(resourceLogs, limits.metadataBytesMax, flaws)
+    prepared.addRepairs(`resource number ${at + 1} of the request`, resource.repairs)
+    for (const scopeLogs of resourceLogs.scopeLogs) {
+      for (const record of scopeLogs.logRecords) {
         yield
-        const name = nameOf(record)
-        if (name.startsWith(MODEL_EVENTS)) {
+        if (isMeant(record, flaws)) {
           events += 1
           if (events > SPANS_MAX) return tooMany(`more than ${SPANS_MAX} events of models`)
-          prepared.add(record, { index, name, scope, resource, tenantId, limits })
-          if (prepared.commands.characters > REQUEST_CHARACTERS_MAX) {
+          addRecord(prepared, record, { index, scopeLogs, resource, tenantId, limits, flaws })
+          if (prepared.characters > REQUEST_CHARACTERS_MAX) {
             return tooMany(`the log records take over ${REQUEST_CHARACTERS_MAX} characters`)
           }
-        } else prepared.others += 1
+        } else others += 1
         index += 1
       }
     }
   }
-  const { apart, commands, cut, leftOut, others, refused } = prepared
-  return { commands: commands.all, refused, others, leftOut, cut, apart }
+  return { ...prepared.all, others }
 }

@@ -1,92 +1,39 @@
 /**
  * Attributes of OpenTelemetry as JSON that can be stored exactly. What JSON has no form for is
- * written as text, as docs/agents.md says; what can't be stored at all is refused with its path. Knows
- * no convention: what an attribute means is the mapping's business.
+ * written as text, and what can't be stored is repaired, as docs/traces.md says. What an attribute
+ * means is not decided here.
  */
+import { sha256Hex } from "../../../domain/Identifiers.ts"
+import { canonicalize } from "../../../domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
 import { NESTING_MAX } from "../../../domain/json/StrictJson.ts"
+import { mended } from "./BrokenText.ts"
 import type { AnyValue, KeyValue } from "./gen/opentelemetry/proto/common/v1/common_pb.js"
+import type { Path, RepairLog } from "./RepairLog.ts"
 
 /**
  * Characters of a key. V8 hashes a text of more than 16,383 by its length alone, so that as keys of
  * one object those of one length are all compared with one another.
  */
 const KEY_LENGTH_MAX = 4_096
+/** Characters of a longer key that stay in its place. */
+const SHORT_KEY_LENGTH = 256
 /** Characters of a key that a message repeats. */
 const EXCERPT_LENGTH = 64
 
-/** Why something can't be stored, for counting. */
-export type UnstorableReason =
-  | "character"
-  | "id"
-  | "nesting"
-  | "repeated_key"
-  | "status"
-  | "time"
-  | "too_large"
-  | "too_long"
-  | "too_many"
-
-/** A value or a span that can't be stored; the message begins with the path of the offender. */
+/** Why a span can't be stored, nor repaired; the message begins with the path of the offender. */
 export class Unstorable extends Error {
   override readonly name = "Unstorable"
-  readonly reason: UnstorableReason
-
-  constructor(reason: UnstorableReason, message: string) {
-    super(message)
-    this.reason = reason
-  }
 }
-
-/** Something that is left out of what is stored; the message begins with its path. */
-export type LeftOutPart = Pick<Unstorable, "message" | "reason">
 
 /** A key as a message repeats it. */
 export const excerpt = (key: string): string =>
   JSON.stringify(key.length > EXCERPT_LENGTH ? `${key.slice(0, EXCERPT_LENGTH)}…` : key)
 
-/** What could not be stored, and is left out of what is. */
-export class LeftOut {
-  readonly parts: Array<LeftOutPart> = []
-
-  add(reason: UnstorableReason, message: string): void {
-    this.parts.push({ reason, message })
-  }
-
-  /** What is made, or undefined where it can't be stored. */
-  unless<A>(make: () => A): A | undefined {
-    try {
-      return make()
-    } catch (error) {
-      if (!(error instanceof Unstorable)) throw error
-      this.add(error.reason, error.message)
-      return undefined
-    }
-  }
-}
-
-const textAt = (text: string, path: Path): string => {
-  if (text.includes("\u0000"))
-    throw new Unstorable("character", `${path()}: holds U+0000; send it without`)
-  if (!text.isWellFormed())
-    throw new Unstorable("character", `${path()}: holds an unpaired surrogate`)
-  return text
-}
-
-/** The text, unless it holds what no answer could show. */
-export const textOf = (text: string, path: string): string => textAt(text, () => path)
-
-/** Where a value is: written only for what is left out, since most values are not. */
-type Path = () => string
-
-const checkLevel = (level: number, path: Path): void => {
-  if (level > NESTING_MAX) {
-    throw new Unstorable(
-      "nesting",
-      `${path()}: nested more than ${NESTING_MAX} levels deep; send it flatter`
-    )
-  }
-}
+type Container = Extract<
+  AnyValue["value"],
+  { readonly case: "arrayValue" } | { readonly case: "kvlistValue" }
+>
 
 const doubleOf = (value: number): JsonValue => (Number.isFinite(value) ? value : String(value))
 
@@ -96,18 +43,38 @@ const integerOf = (value: bigint): JsonValue => {
   return Number.isSafeInteger(number) ? number : String(value)
 }
 
-const jsonOf = (
+/**
+ * Where a value is, counted from `metadata` or `payload`: below NESTING_MAX it becomes JSON text.
+ */
+type Level = number
+/** Of a value that is within a JSON text. */
+const IN_TEXT: Level = Number.NEGATIVE_INFINITY
+
+const containerOf = (value: Container, level: Level, path: Path, repairs: RepairLog): JsonValue => {
+  if (level > NESTING_MAX) {
+    repairs.add("deep_value", path)
+    return canonicalize(containerOf(value, IN_TEXT, path, repairs))
+  }
+  return value.case === "kvlistValue"
+    ? attributesOf(value.value.values, level, path, repairs)
+    : value.value.values.map((element, index) =>
+        jsonOf(element, level + 1, () => `${path()}[${index}]`, repairs)
+      )
+}
+
+/** The value of an attribute or a body, which is at `level` if it holds others. */
+export const jsonOf = (
   any: AnyValue | undefined,
-  level: number,
+  level: Level,
   path: Path,
-  leftOut: LeftOut
+  repairs: RepairLog
 ): JsonValue => {
   const value = any?.value
   switch (value?.case) {
     case undefined:
       return null
     case "stringValue":
-      return textAt(value.value, path)
+      return repairs.text(value.value, path)
     case "boolValue":
       return value.value
     case "intValue":
@@ -117,55 +84,56 @@ const jsonOf = (
     case "bytesValue":
       return Buffer.from(value.value).toString("base64")
     case "arrayValue":
-      checkLevel(level, path)
-      return value.value.values.map((element, index) =>
-        jsonOf(element, level + 1, () => `${path()}[${index}]`, leftOut)
-      )
     case "kvlistValue":
-      return objectOf(value.value.values, level, path, leftOut)
+      return containerOf(value, level, path, repairs)
     case "stringValueStrindex":
       // An index into a table that only profiles have: by OTLP, an empty value.
       return null
   }
 }
 
-const objectOf = (
-  pairs: ReadonlyArray<KeyValue>,
-  level: number,
+/**
+ * The key of a value whose own is too long: its beginning, and a hash that tells it from others.
+ */
+const shortKey = (key: string): string =>
+  `${mended(key.slice(0, SHORT_KEY_LENGTH))}…${sha256Hex(key)}`
+
+/** A value with its key beside it, in an object that is at `level`. */
+const withKey = (
+  key: string,
+  any: AnyValue | undefined,
+  level: Level,
   path: Path,
-  leftOut: LeftOut
+  repairs: RepairLog
+): JsonValue => {
+  const isDeep = level > NESTING_MAX
+  const pair = { key, value: jsonOf(any, isDeep ? IN_TEXT : level + 1, path, repairs) }
+  return isDeep ? canonicalize(pair) : pair
+}
+
+/**
+ * Key-value pairs as an object that is at `level`. Integers beyond 2^53 become their digits, NaN
+ * and the infinities their names, bytes base64, an empty value null.
+ */
+export const attributesOf = (
+  pairs: ReadonlyArray<KeyValue>,
+  level: Level,
+  path: Path,
+  repairs: RepairLog
 ): JsonObject => {
-  checkLevel(level, path)
   const entries = new Map<string, JsonValue>()
-  for (const { key, value } of pairs) {
-    const at = () => `${path()}[${excerpt(key)}]`
-    leftOut.unless(() => {
-      if (key.length > KEY_LENGTH_MAX) {
-        const message = `${at()}: this key has more than ${KEY_LENGTH_MAX} characters; send it shorter`
-        throw new Unstorable("too_long", message)
-      }
-      if (entries.has(key)) {
-        throw new Unstorable(
-          "repeated_key",
-          `${at()}: this key is given more than once; send it once`
-        )
-      }
-      entries.set(textAt(key, at), jsonOf(value, level + 1, at, leftOut))
-    })
+  for (const { key: sent, value } of pairs) {
+    const at = () => `${path()}[${excerpt(sent)}]`
+    const whole = repairs.text(sent, at)
+    const isLong = whole.length > KEY_LENGTH_MAX
+    const key = isLong ? shortKey(whole) : whole
+    if (isLong) repairs.add("long_key", at)
+    if (entries.has(key)) repairs.add("repeated_key", at)
+    entries.set(
+      key,
+      isLong ? withKey(whole, value, level + 1, at, repairs) : jsonOf(value, level + 1, at, repairs)
+    )
   }
   // Unlike an assignment this makes a member of every key, `__proto__` included.
   return Object.fromEntries(entries)
 }
-
-/**
- * Key-value pairs as an object that is at `level`, counted from `metadata` or `payload`, which
- * is 1. Integers beyond 2^53 become their digits, NaN and the infinities their names, bytes base64,
- * an empty value null. Left out are a key that was there before or is too long, U+0000, unpaired
- * surrogates, and what is below NESTING_MAX levels.
- */
-export const attributesOf = (
-  pairs: ReadonlyArray<KeyValue>,
-  level: number,
-  path: string,
-  leftOut: LeftOut
-): JsonObject => objectOf(pairs, level, () => path, leftOut)

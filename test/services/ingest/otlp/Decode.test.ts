@@ -4,17 +4,25 @@ import { toBinary } from "@bufbuild/protobuf"
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
 import { assert, describe, it } from "vitest"
 import { finish } from "../../../../src/domain/Slices.ts"
+import { decodeJson, decodeProtobuf } from "../../../../src/services/ingest/otlp/Decode.ts"
+import {
+  ScopeSpansSchema,
+  SpanSchema
+} from "../../../../src/services/ingest/otlp/gen/opentelemetry/proto/trace/v1/trace_pb.js"
 import {
   type Decoded,
-  decodeJson,
-  decodeProtobuf,
-  MESSAGES_MAX
-} from "../../../../src/services/ingest/otlp/Decode.ts"
-import { ScopeSpansSchema } from "../../../../src/services/ingest/otlp/gen/opentelemetry/proto/trace/v1/trace_pb.js"
+  MESSAGES_MAX,
+  type ReadRequest
+} from "../../../../src/services/ingest/otlp/Reading.ts"
 import {
   attribute,
   exportOf,
   fromJsonText,
+  type Json,
+  preparedRead,
+  readJson,
+  readProtobuf,
+  repairsOf,
   span,
   throughProtobuf,
   toProtobuf
@@ -111,13 +119,17 @@ describe("OTLP in JSON", () => {
   ])("refuses %s in the place of what it reads", (name, body, list) => {
     assert.deepStrictEqual(problem(json(JSON.stringify(body))), {
       code: "invalid_request",
-      message: `"${name}": this member is not read, and ${list} is not there; send ${list}`
+      message:
+        `"${name}": this member is not read, and ${list} is not there; send ${list}, as in `
+        + '{"resourceSpans":[{"scopeSpans":[{"spans":[…]}]}]}'
     })
   })
 
   it("takes nothing at all for an export of nothing", () => {
     assert.deepStrictEqual(fromJsonText("{}").resourceSpans, [])
     assert.deepStrictEqual(fromJsonText('{"resourceSpans":null}').resourceSpans, [])
+    const empty = '{"resourceSpans":[],"resourceLogs":[],"resourceMetrics":null}'
+    assert.deepStrictEqual(fromJsonText(empty).resourceSpans, [])
   })
 
   it("refuses what is no JSON, saying where", () => {
@@ -126,25 +138,38 @@ describe("OTLP in JSON", () => {
       message: "not valid JSON: a value is expected at line 1, column 19"
     })
     assert.strictEqual(problem(json("")).code, "invalid_json")
-    const bytes = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')])
+    const bytes = Buffer.from('\ufeff{"resourceSpans":[]}', "utf16le")
     assert.match(problem(finish(decodeJson(bytes))).message, /UTF-8/)
   })
 
-  it("refuses a key that stands twice", () => {
-    const once = JSON.stringify(exportOf([span()]))
-    const text = once.replace('"name":"chat"', '"name":"a","name":"b"')
+  it("refuses a key that stands twice beside what is read element by element", () => {
+    const text = '{"resourceSpans":[],"resourceSpans":[]}'
     assert.deepStrictEqual(problem(json(text)), {
       code: "invalid_json",
       message: "a key is given more than once in its object; send it once"
     })
   })
 
-  it("refuses values of the wrong type, naming the field", () => {
-    const { code, message } = problem(json(JSON.stringify(exportOf([span({ name: 5 })]))))
+  it.each([
+    [
+      "[]",
+      /^no ExportTraceServiceRequest, but a list: lists of records and Zipkin's JSON are not read; send/
+    ],
+    [
+      "null",
+      /^no ExportTraceServiceRequest, and no object; send an object with resourceSpans in the form/
+    ],
+    ['{"resourceSpans":{}}', /^"resourceSpans": must be a list$/],
+    ['{"resourceSpans":[{"scopeSpans":[{"spans":5}]}]}', /^"spans": must be a list$/],
+    ['{"resourceSpans":[5]}', /no ResourceSpans, and no object; send an object with scopeSpans$/],
+    ['{"resourceLogs":[]}', /^"resourceLogs": these are log records: send them to \/v1\/logs$/],
+    ['{"resource_metrics":[]}', /these are metrics: send them to \/v1\/metrics$/],
+    ['{"resourceSpans":[],"x":1,"resourceLogs":[{}]}', /^"resourceLogs": these are log records/],
+    ['{"traceId":"0","spanId":"0"}', /^"traceId": this member is not read.*as in \{"resourceSpans"/]
+  ])("refuses %s, and says what to send", (text, message) => {
+    const { code, message: said } = problem(json(text))
     assert.strictEqual(code, "invalid_request")
-    assert.include(message, "Span.name")
-    assert.strictEqual(problem(json("[]")).code, "invalid_request")
-    assert.strictEqual(problem(json("null")).code, "invalid_request")
+    assert.match(said, message)
   })
 
   it("survives nesting of any depth", () => {
@@ -155,8 +180,9 @@ describe("OTLP in JSON", () => {
   })
 
   it("refuses more messages than fit in memory", () => {
-    const events = `[${"{},".repeat(MESSAGES_MAX)}{}]`
-    const text = JSON.stringify(exportOf([span({ events: "@" })])).replace('"@"', events)
+    const events = `[${"{},".repeat(30_000)}{}]`
+    const spans = Array.from({ length: 1 + MESSAGES_MAX / 30_000 }, () => span({ events: "@" }))
+    const text = JSON.stringify(exportOf(spans)).replaceAll('"@"', events)
     assert.strictEqual(problem(json(text)).code, "payload_too_large")
   })
 })
@@ -170,7 +196,8 @@ describe("OTLP in protobuf", () => {
   it("ignores fields that it does not know", () => {
     const extra = new BinaryWriter().tag(99, WireType.Varint).uint32(7).finish()
     const decoded = finish(decodeProtobuf(Buffer.concat([toProtobuf(exportOf([span()])), extra])))
-    assert.deepStrictEqual(decoded, { request: fromJsonText(exportOf([span()])) })
+    assert("request" in decoded)
+    assert.deepStrictEqual(decoded.request, fromJsonText(exportOf([span()])))
   })
 
   it("reads scopes by the number that their list had before OTLP 0.15, too", () => {
@@ -201,15 +228,10 @@ describe("OTLP in protobuf", () => {
     )
   })
 
-  it("refuses text that is no UTF-8", () => {
-    const bytes = Buffer.from(toProtobuf(exportOf([span({ name: "chat" })])))
-    bytes[bytes.indexOf("chat")] = 0xff
-    assert.strictEqual(problem(finish(decodeProtobuf(bytes))).code, "invalid_request")
-  })
-
   it("refuses more messages than fit in memory without making them", () => {
-    const events = Buffer.alloc(2 * (MESSAGES_MAX + 1), Buffer.from([(11 << 3) | 2, 0]))
-    const bomb = wrapped(1, wrapped(2, wrapped(2, events)))
+    const events = Buffer.alloc(2 * 30_000, Buffer.from([(11 << 3) | 2, 0]))
+    const spans = Array.from({ length: 1 + MESSAGES_MAX / 30_000 }, () => wrapped(2, events))
+    const bomb = wrapped(1, wrapped(2, Buffer.concat(spans)))
     assert.strictEqual(problem(finish(decodeProtobuf(bomb))).code, "payload_too_large")
   })
 
@@ -218,6 +240,127 @@ describe("OTLP in protobuf", () => {
     for (let level = 0; level < 5_000; level++) value = wrapped(5, wrapped(1, value))
     const pair = Buffer.concat([wrapped(1, Buffer.from("a")), wrapped(2, value)])
     const bytes = wrapped(1, wrapped(2, wrapped(2, wrapped(9, pair))))
-    assert.match(problem(finish(decodeProtobuf(bytes))).message, /nests deeper/)
+    assert.match(refusedAlone(readProtobuf(bytes)), /nests deeper/)
+  })
+})
+
+/** Why the one span of an export is refused. */
+const refusedAlone = (read: ReadRequest): string => {
+  const { commands, refused } = preparedRead(read)
+  assert.isEmpty(commands)
+  assert.lengthOf(refused, 1)
+  return refused[0]!.message
+}
+
+describe("a record that can't be read", () => {
+  const third = "span number 3 of the request: can't be read: "
+  const [first, second, last] = ["1", "2", "4"].map((digit) => span({ spanId: digit.repeat(16) }))
+
+  it.each([
+    ["a time", { startTimeUnixNano: {} }, /start_time_unix_nano/],
+    ["attributes", { attributes: 5 }, /attributes/],
+    ["a name", { name: 5 }, /Span.name/],
+    ["a value", { attributes: [attribute("a", { intValue: 1.5 })] }, /int_value/],
+    ["an id", { traceId: 5 }, /trace_id/],
+    ["nothing", null, /Span/],
+    ["too much", { events: Array.from({ length: 100_000 }, () => ({})) }, /80000 values/]
+  ])("in JSON costs no other: %s", (_name, changes, reason) => {
+    const bad = changes === null ? null : span(changes)
+    const read = readJson(exportOf([first!, second!, bad as Json, last!]))
+    const { commands, refused } = preparedRead(read)
+    assert.lengthOf(commands.flat(), 3)
+    assert.strictEqual(refused[0]?.index, 2)
+    assert.isTrue(refused[0]?.message.startsWith(third), refused[0]?.message)
+    assert.match(refused[0]!.message, reason)
+  })
+
+  it("in JSON may give a key twice", () => {
+    const text = JSON.stringify(exportOf([first!, second!, span(), last!]))
+    const twice = text.replace('"spanId":"eee', '"spanId":"1","spanId":"eee')
+    const { commands, refused } = preparedRead(readJson(twice))
+    assert.lengthOf(commands.flat(), 3)
+    assert.include(refused[0]!.message, `${third}a key is given more than once`)
+  })
+
+  it("in protobuf costs no other, wherever it is cut or what it is changed into", () => {
+    const { scopeSpans } = fromJsonText(exportOf([first!, second!, last!])).resourceSpans[0]!
+    const [one, two, four] = scopeSpans[0]!.spans.map((each) => toBinary(SpanSchema, each))
+    const bad = Buffer.from(two!)
+    for (let at = 0; at < bad.length; at++) {
+      for (const broken of [bad.subarray(0, at), bad.with(at, 0xff), bad.with(at, 0x0b)]) {
+        const spans = [one!, two!, broken, four!].map((bytes) => wrapped(2, bytes))
+        const read = readProtobuf(wrapped(1, wrapped(2, Buffer.concat(spans))))
+        const { commands, refused } = preparedRead(read)
+        assert.strictEqual(commands.flat().length + refused.length, 4)
+        assert.includeMembers(
+          commands.flat().map(({ index }) => index),
+          [0, 1, 3]
+        )
+      }
+    }
+  })
+
+  it("as a resource or scope is kept as it was sent, with its spans", () => {
+    const body = exportOf([first!], { attributes: 5 })
+    const [operation] = preparedRead(readJson(body)).commands.flat()
+    const { metadata } = JSON.parse(operation!.details.text)
+    assert.strictEqual(metadata.resource.as_sent, '{"resource":{"attributes":5}}')
+    assert.match(metadata.resource.error, /attributes from JSON: expected Array/)
+    assert.deepStrictEqual(
+      repairsOf(operation!).map(({ code, path }) => [code, path]),
+      [["unreadable_origin", "resource"]]
+    )
+    const attributes = [
+      attribute("service.name", { stringValue: "desk" }),
+      attribute("process.pid", { intValue: "x" })
+    ]
+    const [named] = preparedRead(readJson(exportOf([first!], { attributes }))).commands.flat()
+    assert.strictEqual(named!.agentId, "desk")
+    const { resource } = JSON.parse(named!.details.text).metadata
+    assert.deepStrictEqual(resource.attributes, { "service.name": "desk" })
+    assert.include(resource.as_sent, '{"key":"process.pid","value":{"intValue":"x"}}')
+    const bytes = wrapped(1, Buffer.from([0xff]))
+    const spans = wrapped(
+      2,
+      toBinary(
+        SpanSchema,
+        fromJsonText(exportOf([first!])).resourceSpans[0]!.scopeSpans[0]!.spans[0]!
+      )
+    )
+    const read = readProtobuf(wrapped(1, wrapped(2, Buffer.concat([bytes, spans]))))
+    const [other] = preparedRead(read).commands.flat()
+    assert.strictEqual(
+      JSON.parse(other!.details.text).metadata.scope.as_sent,
+      Buffer.from(bytes).toString("base64")
+    )
+  })
+
+  it("refuses the request where nothing in it can be read", () => {
+    const bytes = wrapped(1, wrapped(1, Buffer.from([0xff])))
+    assert.strictEqual(problem(finish(decodeProtobuf(bytes))).code, "invalid_request")
+    const text = '{"resourceSpans":[{"resource":5}]}'
+    assert.strictEqual(problem(json(text)).code, "invalid_request")
+  })
+})
+
+describe("names of enums", () => {
+  it("are known in any case, with their prefix or without", () => {
+    for (const [kind, code] of [
+      ["CLIENT", "ERROR"],
+      ["span_kind_client", "Error"],
+      ["3", "2"]
+    ]) {
+      const { kind: read, status } = first(exportOf([span({ kind, status: { code } })]))
+      assert.deepStrictEqual([read, status!.code], [3, 2] as Array<number>)
+    }
+  })
+
+  it("that do not exist are kept as they were sent", () => {
+    const changes = { kind: "PROXY", status: { code: "MAYBE" } }
+    const [operation] = preparedRead(readJson(exportOf([span(changes)]))).commands.flat()
+    assert.deepStrictEqual(repairsOf(operation!), [
+      { code: "unknown_name", path: "kind", sent: "PROXY" },
+      { code: "unknown_name", path: "status.code", sent: "MAYBE" }
+    ])
   })
 })

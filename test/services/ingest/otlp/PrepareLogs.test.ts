@@ -1,15 +1,20 @@
 /** Log records that are events of models: what they become, and which are none. */
 import { fromJson } from "@bufbuild/protobuf"
 import { assert, describe, it } from "vitest"
+import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
 import { finish } from "../../../../src/domain/Slices.ts"
 import { ExportLogsServiceRequestSchema } from "../../../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/logs/v1/logs_service_pb.js"
+import { logsDecoders } from "../../../../src/services/ingest/otlp/OtherSignals.ts"
 import { type PreparedLogs, prepareLogs } from "../../../../src/services/ingest/otlp/PrepareLogs.ts"
 import {
   executionIdOf,
-  type SpanLimits,
   spanIdOf,
   syntheticRootIdOf
-} from "../../../../src/services/ingest/otlp/PrepareSpans.ts"
+} from "../../../../src/services/ingest/otlp/SpanIds.ts"
+import {
+  defaultSpanLimits,
+  type SpanLimits
+} from "../../../../src/services/ingest/otlp/SpanParts.ts"
 import { attribute, type Json, plain, TENANT, TRACE } from "./support/Exports.ts"
 
 const SPAN = "eee19b7ec3c1b174"
@@ -149,5 +154,55 @@ describe("a log record of a model", () => {
     assert.strictEqual(apart, 1)
     assert.strictEqual(operation?.payloads?.length, 1)
     assert.isBelow(operation!.events[0]!.details!.text.length, 10_000)
+  })
+
+  it("is repaired as a span is, and its payload says so", () => {
+    const broken = record({
+      eventName: "gen_ai.choice",
+      attributes: [
+        attribute("k", { stringValue: "a" }),
+        attribute("k", { stringValue: "b\u0000" })
+      ],
+      body: { stringValue: "c\u0000" }
+    })
+    const { commands, refused, repaired } = prepared(exportOf(broken, record()))
+    const [payload, other] = commands
+      .flat()
+      .map(({ events: [event] }) => JSON.parse(event!.details!.text).payload)
+    assert.deepInclude(payload, {
+      attributes: { k: "b\ufffd" },
+      body: "c\ufffd",
+      repairs: [
+        { code: "repeated_key", path: 'attributes["k"]' },
+        { code: "broken_text", path: 'attributes["k"]', sha256: sha256Hex("b\u0000") },
+        { code: "broken_text", path: "body", sha256: sha256Hex("c\u0000") }
+      ]
+    })
+    assert.notProperty(other, "repairs")
+    assert.deepStrictEqual(refused, [])
+    assert.lengthOf(repaired, 1)
+    assert.match(repaired[0]!.message, /^log record number 1 of the request: repaired: attributes/)
+    assert.deepStrictEqual(
+      [...repaired[0]!.counts],
+      [
+        ["repeated_key", 1],
+        ["broken_text", 2]
+      ]
+    )
+  })
+
+  it("is refused by itself where it can't be read", () => {
+    const hex = { traceId: TRACE, spanId: SPAN }
+    const body = exportOf(record({ ...hex, attributes: "none" }), record(hex))
+    const decoded = finish(logsDecoders.json(Buffer.from(JSON.stringify(body))))
+    if ("problem" in decoded) throw new Error(decoded.problem.message)
+    const { flaws, request } = decoded
+    const found = finish(prepareLogs(request, TENANT, defaultSpanLimits, flaws)) as PreparedLogs
+    assert.deepStrictEqual(
+      found.commands.flat().map(({ index }) => index),
+      [1]
+    )
+    assert.strictEqual(found.others, 0)
+    assert.match(found.refused[0]!.message, /^log record number 1 of the request: can't be read: /)
   })
 })

@@ -3,8 +3,12 @@
 import { createHash } from "node:crypto"
 import fc from "fast-check"
 import { assert, describe, it, vi } from "vitest"
+import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
+import { NESTING_MAX } from "../../../../src/domain/json/StrictJson.ts"
 import { finish } from "../../../../src/domain/Slices.ts"
 import { hintsOf } from "../../../../src/domain/traces/GraphHints.ts"
+import { REPAIRS_NAMED_MAX, type Repair } from "../../../../src/domain/traces/Repairs.ts"
+import { summaryOf } from "../../../../src/domain/traces/SpanSummary.ts"
 import {
   factDetailsHash,
   recomputeFact,
@@ -15,18 +19,18 @@ import {
   encodeOperation,
   type RecordOtlpSpan
 } from "../../../../src/domain/traces/TraceOperation.ts"
+import { SPANS_PER_COMMAND_MAX } from "../../../../src/services/ingest/otlp/Prepared.ts"
+import { prepareSpans, SPANS_MAX } from "../../../../src/services/ingest/otlp/PrepareSpans.ts"
 import {
-  COMMAND_CHARACTERS_MAX,
   executionIdOf,
-  prepareSpans,
-  SPANS_MAX,
-  SPANS_PER_COMMAND_MAX,
   spanIdOf,
   syntheticRootIdOf
-} from "../../../../src/services/ingest/otlp/PrepareSpans.ts"
+} from "../../../../src/services/ingest/otlp/SpanIds.ts"
+import { COMMAND_CHARACTERS_MAX } from "../../../../src/services/ingest/otlp/SpanParts.ts"
 import { ERROR_BYTES_MAX } from "../../../../src/services/ingest/PrepareTrace.ts"
 import {
   attribute,
+  END,
   example,
   exportOf,
   fromJsonText,
@@ -34,12 +38,16 @@ import {
   operationsOf,
   plain,
   prepared,
+  preparedRead,
+  readJson,
+  readProtobuf,
   refusalOf,
   START,
   span,
   TENANT,
   TRACE,
-  throughProtobuf
+  throughProtobuf,
+  toProtobuf
 } from "./support/Exports.ts"
 
 const limits = { metadataBytesMax: 32_768, payloadBytesMax: 65_536 }
@@ -194,14 +202,15 @@ describe("a span", () => {
   })
 })
 
-/** A span that is stored without something, and what is said of that. */
-const lacking = (changes: Json) => {
-  const { commands, leftOut, refused } = prepared(fromJsonText(exportOf([span(changes)])))
-  assert.isEmpty(refused)
-  assert.strictEqual(leftOut.length, 1)
-  const operation = plain(commands.flat()[0]!) as Json
-  const { metadata, name } = operation["details"]
-  return { message: leftOut[0]!.message, operation, metadata, name }
+/** A span that is repaired, and what is said of that. */
+const repaired = (changes: Json) => {
+  const read = prepared(fromJsonText(exportOf([span(changes)])))
+  assert.isEmpty(read.refused)
+  assert.lengthOf(read.repaired, 1)
+  const operation = plain(read.commands.flat()[0]!) as Json
+  const { metadata, name, repairs } = operation["details"]
+  const codes = (repairs as ReadonlyArray<Repair>).map(({ code, path }) => `${path} ${code}`)
+  return { message: read.repaired[0]!.message, operation, metadata, name, repairs, codes }
 }
 
 describe("values", () => {
@@ -238,25 +247,33 @@ describe("values", () => {
     const keys = ["", "__proto__", "constructor", "a.b", "ключ", "a\nb"]
     const found = values(keys.map((key) => text(key, `v${key}`)))
     assert.sameMembers(Object.keys(found), keys)
-    const twice = lacking({ attributes: [text("k", "1"), text("k", "2")] })
-    assert.include(twice.message, 'attributes["k"]: this key is given more than once')
-    const long = lacking({ attributes: [text("k", "1"), text("l".repeat(4_097), "2")] })
-    assert.include(long.message, "more than 4096 characters; send it shorter")
-    assert.deepInclude(long.metadata, { attributes: { k: "1" }, dropped_attributes_count: 1 })
-    assert.deepInclude(twice.metadata, { attributes: { k: "1" }, dropped_attributes_count: 1 })
+    const twice = repaired({ attributes: [text("k", "1"), text("l", "3"), text("k", "2")] })
+    assert.deepStrictEqual(twice.metadata.attributes, { k: "2", l: "3" })
+    assert.deepStrictEqual(twice.codes, ['attributes["k"] repeated_key'])
+    const key = "l".repeat(4_097)
+    const long = repaired({ attributes: [text("k", "1"), text(key, "2")] })
+    const short = `${"l".repeat(256)}…${sha256Hex(key)}`
+    assert.deepStrictEqual(long.metadata.attributes, { k: "1", [short]: { key, value: "2" } })
+    assert.deepStrictEqual(long.codes, [`attributes["${"l".repeat(64)}…"] long_key`])
   })
 
-  it("nest as deep as in any metadata, counted from there", () => {
-    assert.isDefined(values([attribute("deep", nested(62))]))
-    const deep = lacking({ attributes: [attribute("deep", nested(63)), text("b", "c")] })
-    assert.include(deep.message, "64 levels")
-    assert.include(deep.metadata.attributes, { b: "c" })
-    assert.strictEqual(deep.metadata.dropped_attributes_count, 1)
+  it("nest as deep as in any metadata, counted from there, and deeper as JSON text", () => {
+    const deep = (levels: number) => [attribute("deep", nested(levels)), text("b", "c")]
+    const inner = (value: any): unknown => (Array.isArray(value) ? inner(value[0]) : value)
+    const fits = NESTING_MAX - 2
+    assert.strictEqual(inner(values(deep(fits))["deep"]), "x")
+    const { codes, metadata } = repaired({ attributes: deep(fits + 3) })
+    assert.strictEqual(metadata.attributes.b, "c")
+    assert.strictEqual(inner(metadata.attributes.deep), '[[["x"]]]')
+    assert.deepStrictEqual(codes, [`attributes["deep"]${"[0]".repeat(fits)} deep_value`])
     const event = (levels: number) => ({
       events: [{ timeUnixNano: START, name: "e", attributes: [attribute("d", nested(levels))] }]
     })
-    assert.isDefined(one(event(62)))
-    assert.include(lacking(event(63)).message, 'events[0].attributes["d"]')
+    assert.isDefined(one(event(fits)))
+    assert.match(
+      repaired(event(fits + 1)).codes[0]!,
+      /^events\[0\].attributes\["d"\].* deep_value$/
+    )
   })
 
   it("are the same in both encodings", () => {
@@ -362,8 +379,10 @@ describe("what can't be stored", () => {
     const label = `span eee19b7ec3c1b174 of trace ${TRACE}: `
     const cases: ReadonlyArray<readonly [Json, string]> = [
       [{ startTimeUnixNano: "0", endTimeUnixNano: "0" }, "start_time_unix_nano: missing"],
-      [{ endTimeUnixNano: "9300000000000000000" }, "end_time_unix_nano: must be before"],
-      [{ parentSpanId: "ab" }, "parent_span_id: must be 8 bytes"],
+      [
+        { startTimeUnixNano: "9300000000000000000", endTimeUnixNano: "0" },
+        "start_time_unix_nano: must be before the year 2262"
+      ],
       [{ parentSpanId: "eee19b7ec3c1b174" }, "parent_span_id: the span is its own parent"]
     ]
     for (const [changes, reason] of cases) {
@@ -372,75 +391,145 @@ describe("what can't be stored", () => {
     }
   })
 
-  it("is left out of its span, which counts it and is stored", () => {
-    const label = `span eee19b7ec3c1b174 of trace ${TRACE}: is not stored as sent: `
-    const other = { traceId: TRACE, spanId: id(1) }
-    const event = { timeUnixNano: START, name: "e" }
-    const attributesLeft = { dropped_attributes_count: 1 }
-    const cases: ReadonlyArray<readonly [Json, string, Json]> = [
-      [{ attributes: [text("a", "\u0000")] }, 'attributes["a"]: holds U+0000', attributesLeft],
-      [
-        { attributes: [text("\u0000", "a"), text("b", "c")], droppedAttributesCount: 2 },
-        'attributes["\\u0000"]: holds U+0000',
-        { dropped_attributes_count: 3, attributes: { b: "c" } }
-      ],
-      [{ traceState: "\u0000" }, "trace_state: holds U+0000", {}],
-      [
-        { status: { code: 2, message: "\u0000" } },
-        "status.message: holds",
-        { status: { code: "ERROR" } }
-      ],
-      [{ status: { code: 3 } }, "status.code: 3 is no status code", {}],
-      [
-        { links: [{ traceId: TRACE, spanId: "eee19b7ec3c1b174" }, other] },
-        "links: the span links to itself",
-        { dropped_links_count: 1 }
-      ],
-      [
-        { links: Array.from({ length: 257 }, (_, n) => ({ ...other, spanId: id(n + 1) })) },
-        "links: 257 of them; the first 256 are kept",
-        { dropped_links_count: 1 }
-      ],
-      [
-        { events: [{ name: "e" }, event] },
-        "events[0].time_unix_nano: missing",
-        { dropped_events_count: 1 }
-      ],
-      [
-        { events: [{ ...event, name: "\u0000" }, event], droppedEventsCount: 4 },
-        "events[0].name: holds U+0000",
-        { dropped_events_count: 5 }
-      ],
-      [
-        { events: Array.from({ length: 1_001 }, () => event) },
-        "events: 1001 of them; the first 1000 are kept",
-        { dropped_events_count: 1 }
-      ]
+  const other = { traceId: TRACE, spanId: id(1) }
+  const own = { traceId: TRACE, spanId: "eee19b7ec3c1b174" }
+  const event = { timeUnixNano: START, name: "e" }
+  const broken = "a\u0000b\ud83d"
+  const sha256 = createHash("sha256")
+    .update(Buffer.from([0x61, 0x00, 0x62, 0xed, 0xa0, 0xbd]))
+    .digest("hex")
+
+  /** What is changed, the repairs, and what is in the metadata. */
+  const cases: ReadonlyArray<readonly [Json, ReadonlyArray<Json>, Json]> = [
+    [
+      { attributes: [text("a", broken), attribute("l", { arrayValue: { values: [] } })] },
+      [{ code: "broken_text", path: 'attributes["a"]', sha256 }],
+      { attributes: { a: "a\ufffdb\ufffd", l: [] } }
+    ],
+    [
+      { attributes: [text("\u0000", "a"), text("b", "c")], droppedAttributesCount: 2 },
+      [{ code: "broken_text", path: 'attributes["\\u0000"]', sha256: sha256Hex("\u0000") }],
+      { dropped_attributes_count: 2, attributes: { "\ufffd": "a", b: "c" } }
+    ],
+    [
+      { traceState: broken },
+      [{ code: "broken_text", path: "trace_state", sha256 }],
+      { trace_state: "a\ufffdb\ufffd" }
+    ],
+    [
+      { status: { code: 2, message: broken } },
+      [{ code: "broken_text", path: "status.message", sha256 }],
+      { status: { code: "ERROR", message: "a\ufffdb\ufffd" } }
+    ],
+    [{ status: { code: 3 } }, [{ code: "unknown_status", path: "status.code", sent: "3" }], {}],
+    [
+      { links: [own, other] },
+      [{ code: "link_to_itself", path: "links[0]" }],
+      { links: [{ trace_id: TRACE, span_id: own.spanId }] }
+    ],
+    [
+      { links: Array.from({ length: 257 }, (_, n) => ({ ...other, spanId: id(n + 1) })) },
+      [{ code: "many_links", path: "links[256]", sent: "257" }],
+      { links: [{ trace_id: TRACE, span_id: id(257) }] }
+    ],
+    [{ events: [{ name: "e" }] }, [{ code: "event_time", path: "events[0].time_unix_nano" }], {}],
+    [
+      { events: [{ ...event, timeUnixNano: "9300000000000000000" }] },
+      [{ code: "event_time", path: "events[0].time_unix_nano", sent: "9300000000000000000" }],
+      {}
+    ],
+    [
+      { events: [{ ...event, name: broken }, event], droppedEventsCount: 4 },
+      [{ code: "broken_text", path: "events[0].name", sha256 }],
+      { dropped_events_count: 4 }
+    ],
+    [
+      { endTimeUnixNano: "9300000000000000000" },
+      [{ code: "impossible_time", path: "end_time_unix_nano", sent: "9300000000000000000" }],
+      {}
+    ],
+    [
+      { parentSpanId: "ab" },
+      [{ code: "unreadable_parent", path: "parent_span_id", sent: "ab" }],
+      {}
+    ],
+    [
+      { parentSpanId: "parent-1" },
+      [{ code: "unreadable_parent", path: "parent_span_id", sent: "parent-1" }],
+      {}
+    ],
+    [
+      { startTimeUnixNano: "1763700002000000000" },
+      [{ code: "end_before_start", path: "end_time_unix_nano", sent: END }],
+      {}
     ]
-    for (const [changes, reason, members] of cases) {
-      const { message, metadata } = lacking(changes)
-      assert.isTrue(message.startsWith(label + reason), message)
-      assert.deepInclude(metadata, members)
-    }
-    const many = lacking({
-      attributes: Array.from({ length: 7 }, (_, n) => text(`a${n}`, "\u0000"))
+  ]
+  for (const [changes, repairs, members] of cases) {
+    it(`is repaired: ${repairs.map(({ code, path }) => `${code} of ${path}`)}`, () => {
+      const found = repaired(changes)
+      assert.deepStrictEqual(found.repairs, repairs)
+      assert.deepInclude(found.metadata, members)
+      const label = `span eee19b7ec3c1b174 of trace ${TRACE}: repaired: ${repairs[0]!["path"]}: `
+      assert.isTrue(found.message.startsWith(label + repairs[0]!["code"]), found.message)
     })
-    assert.include(many.message, 'attributes["a4"]: holds')
-    assert.include(many.message, "and 2 more")
+  }
+
+  it("is told from bytes that are no UTF-8, whose hash is of the bytes", () => {
+    const body = exportOf([span({ attributes: [text("a", "cut @@@@@")] })])
+    const bytes = Buffer.from(toProtobuf(body))
+    bytes.set([0xf0, 0x9f, 0x98], bytes.indexOf("@@@@@"))
+    const [operation] = preparedRead(readProtobuf(bytes)).commands.flat()
+    const sent = Buffer.from("cut @@@@@")
+    sent.set([0xf0, 0x9f, 0x98], 4)
+    const found = plain(operation!).details
+    assert.strictEqual(found.metadata.attributes.a, "cut \ufffd@@")
+    assert.deepStrictEqual(found.repairs, [
+      {
+        code: "broken_text",
+        path: 'attributes["a"]',
+        sha256: createHash("sha256").update(sent).digest("hex")
+      }
+    ])
+    const json = Buffer.from(JSON.stringify(body))
+    json.set([0xf0, 0x9f, 0x98], json.indexOf("@@@@@"))
+    const [same] = preparedRead(readJson(json)).commands.flat()
+    assert.deepStrictEqual(plain(same!).details, found)
+  })
+
+  it("is named up to a number, and counted by code beyond", () => {
+    const attributes = Array.from({ length: 25 }, (_, n) => text(`a${n}`, "\u0000"))
+    const { message, repairs } = repaired({ attributes, status: { code: 3 } })
+    assert.lengthOf(repairs, REPAIRS_NAMED_MAX + 2)
+    assert.deepStrictEqual(repairs.slice(REPAIRS_NAMED_MAX), [
+      { code: "broken_text", path: 'attributes["a20"]', count: 5 },
+      { code: "unknown_status", path: "status.code", count: 1 }
+    ])
+    assert.include(message, 'attributes["a4"]: broken_text')
+    assert.notInclude(message, 'attributes["a5"]')
+    assert.match(message, /and 21 more$/)
   })
 
   it("has a name and times all the same", () => {
-    const long = lacking({ name: "é".repeat(1_025) })
-    assert.include(long.message, "name: over 1024 characters")
+    const long = repaired({ name: "é".repeat(1_025) })
+    assert.deepStrictEqual(long.codes, ["name long_name"])
     assert.strictEqual(long.name, "é".repeat(1_024))
     assert.strictEqual(long.metadata.name, "é".repeat(1_025))
-    assert.strictEqual(lacking({ name: "a\u0000b" }).name, "a\ufffdb")
-    const backwards = lacking({ startTimeUnixNano: "1763700002000000000" })
-    assert.include(backwards.message, "end_time_unix_nano: is before start_time_unix_nano")
+    const huge = repaired({ name: "z".repeat(70_000) })
+    assert.strictEqual(huge.metadata.name.bytes, 70_000)
+    assert.strictEqual(repaired({ name: "a\u0000b" }).name, "a\ufffdb")
+    const backwards = repaired({ startTimeUnixNano: "1763700002000000000" })
+    assert.strictEqual(backwards.operation["startedAt"], "2025-11-21T04:40:02.000000Z")
     assert.strictEqual(backwards.operation["endedAt"], backwards.operation["startedAt"])
-    const endless = lacking({ startTimeUnixNano: "0" })
-    assert.include(endless.message, "start_time_unix_nano: missing; the end is taken")
+    const endless = repaired({ startTimeUnixNano: "0" })
+    assert.deepStrictEqual(endless.codes, ["start_time_unix_nano missing_start"])
     assert.strictEqual(endless.operation["endedAt"], endless.operation["startedAt"])
+  })
+
+  it("makes a link that is no edge of what is no id, and keeps what was sent", () => {
+    const links = [{ traceId: TRACE, spanId: "not hex" }]
+    const { causedBy, details } = one({ links })
+    assert.isEmpty(causedBy)
+    assert.deepStrictEqual(details.metadata.links, [{ trace_id: TRACE, span_id: "not hex" }])
   })
 
   it("refuses a span without usable ids by its place", () => {
@@ -514,28 +603,32 @@ describe("what can't be stored", () => {
     assert.match(over, /metadata: [0-9]+ bytes in canonical form; send at most 100/)
   })
 
-  it("is left out of a resource and a scope too, which count it", () => {
+  it("is repaired in a resource and a scope once, and named in each of their spans", () => {
     const good = exportOf([span()]).resourceSpans[0]
-    const bad = exportOf([span({ spanId: id(1) }), span({ spanId: id(2) })], {
+    const bad = exportOf([span({ spanId: id(1) }), span({ spanId: id(2), status: { code: 3 } })], {
       attributes: [text("a", "\u0000"), text("b", "c")]
     }).resourceSpans[0]
-    const { commands, leftOut, refused } = prepared(fromJsonText({ resourceSpans: [good, bad] }))
-    assert.isEmpty(refused)
-    assert.deepStrictEqual(leftOut, [
-      {
-        message:
-          'resource number 2 of the request: is not stored as sent: resource.attributes["a"]: holds U+0000; '
-          + "send it without",
-        reasons: ["character"]
-      }
-    ])
+    bad.scopeSpans[0].scope.attributes = [text("a", "1"), text("a", "2")]
+    const result = prepared(fromJsonText({ resourceSpans: [good, bad] }))
+    assert.isEmpty(result.refused)
     assert.deepStrictEqual(
-      commands.flat().map((operation) => plain(operation).details.metadata.resource),
-      [
-        undefined,
-        { attributes: { b: "c" }, dropped_attributes_count: 1 },
-        { attributes: { b: "c" }, dropped_attributes_count: 1 }
-      ]
+      result.repaired.map(({ counts }) => [...counts]),
+      [[["broken_text", 1]], [["repeated_key", 1]], [["unknown_status", 1]]]
+    )
+    assert.match(
+      result.repaired[0]!.message,
+      /^resource number 2 of the request: repaired: resource.attributes\["a"\]: broken_text: /
+    )
+    const found = result.commands.flat().map((operation) => plain(operation).details)
+    const resource = { attributes: { a: "\ufffd", b: "c" } }
+    assert.deepStrictEqual(
+      found.map(({ metadata }) => metadata.resource),
+      [undefined, resource, resource]
+    )
+    const shared = ['scope.attributes["a"]', 'resource.attributes["a"]']
+    assert.deepStrictEqual(
+      found.map(({ repairs }) => repairs?.map(({ path }: Repair) => path)),
+      [undefined, shared, ["status.code", ...shared]]
     )
   })
 })
@@ -547,7 +640,7 @@ describe("an export", () => {
   it("says what its execution is with the first span of a trace and with each root", () => {
     const other = "ab".repeat(16)
     const spans = [
-      span({ spanId: id(1), parentSpanId: "ab" }),
+      span({ spanId: id(1), startTimeUnixNano: "0", endTimeUnixNano: "0" }),
       span({ spanId: id(2), parentSpanId: id(9) }),
       span({ spanId: id(3), parentSpanId: id(9) }),
       span({ traceId: other, spanId: id(4), parentSpanId: id(9) }),
@@ -560,6 +653,31 @@ describe("an export", () => {
     )
     assert.deepInclude(operations[3]!["executionDetails"], { agent_name: "Planner" })
     assert.strictEqual(operations[3]!["executionDetails"].metadata.name, "root")
+  })
+
+  it("says it again with each span that starts before those so far", () => {
+    const starts = [3, 5, 2, 4, 1].map((second, at) =>
+      span({
+        spanId: id(at + 1),
+        parentSpanId: id(9),
+        startTimeUnixNano: String(BigInt(START) + BigInt(second) * 1_000n)
+      })
+    )
+    assert.deepStrictEqual(
+      operationsOf(exportOf(starts)).map(({ executionDetails }) => executionDetails !== undefined),
+      [true, false, true, false, true]
+    )
+  })
+
+  it("has parents of other processes, where the flags say so", () => {
+    const flags = [0, 0x100, 0x200, 0x300, 0x301]
+    const spans = flags.map((one, at) =>
+      span({ spanId: id(at + 1), parentSpanId: id(9), flags: one })
+    )
+    assert.deepStrictEqual(
+      operationsOf(exportOf(spans)).map(({ parentIsRemote = false }) => parentIsRemote),
+      [false, false, false, true, true]
+    )
   })
 
   it("is cut into commands of so many spans, in order", () => {
@@ -615,17 +733,59 @@ describe("an export", () => {
     assert.deepStrictEqual(langGraph, { step: 2, node: "n", triggers: [] })
   })
 
-  it("keeps of a span that no command could hold the first events", () => {
+  it("keeps all events of a span, in as many operations as they need", () => {
     const attributes = Array.from({ length: 60 }, (_, n) => text(`a${n}`, "x".repeat(1_000)))
-    const events = Array.from({ length: 80 }, (_, n) => ({
+    const large = Array.from({ length: 80 }, (_, n) => ({
       timeUnixNano: START,
       name: `e${n}`,
       attributes
     }))
-    const { message, metadata, operation } = lacking({ events })
-    assert.include(message, "events: 80 of them; the first 62 are kept")
-    assert.strictEqual(metadata.dropped_events_count, 18)
-    assert.strictEqual(operation["events"].length, 62)
+    const small = Array.from({ length: 2_500 }, () => ({ timeUnixNano: START, name: "e" }))
+    for (const events of [large, small]) {
+      const { commands, repaired, refused } = prepared(fromJsonText(exportOf([span({ events })])))
+      const parts = commands.flat()
+      assert.deepStrictEqual([repaired, refused], [[], []])
+      const types = parts.flatMap((part) => part.events.map(({ eventType }) => eventType))
+      assert.deepStrictEqual(
+        types,
+        events.map(({ name }) => name)
+      )
+      const ids = parts.flatMap((part) => part.events.map(({ eventId }) => eventId))
+      assert.strictEqual(new Set(ids).size, events.length)
+      assert.isAbove(parts.length, 1)
+      for (const { events: _, payloads: _p, ...rest } of parts) {
+        const { events: _e, payloads: _q, ...first } = parts[0]!
+        assert.deepStrictEqual(rest, first)
+      }
+      for (const command of commands) {
+        const characters = command.reduce((sum, each) => sum + JSON.stringify(each).length, 0)
+        assert.isAtMost(characters, 1.2 * COMMAND_CHARACTERS_MAX)
+      }
+    }
+  })
+
+  it("keeps what the summary of a span is made of, where its attributes have no room", () => {
+    const messages = Array.from({ length: 400 }, (_, n) => [
+      text(`gen_ai.prompt.${n}.content`, `message ${n} `.padEnd(120, "x")),
+      text(`gen_ai.prompt.${n}.role`, "user")
+    ]).flat()
+    const attributes = [
+      ...messages,
+      text("gen_ai.operation.name", "chat"),
+      text("gen_ai.request.model", "gpt-5"),
+      attribute("gen_ai.usage.input_tokens", { intValue: "812" }),
+      attribute("gen_ai.usage.output_tokens", { intValue: "9" }),
+      text("session.id", "s-1")
+    ]
+    const { details, spanType } = one({ attributes })
+    assert.property(details.metadata.attributes, "$ref")
+    assert.strictEqual(spanType, "LLM_CALL")
+    assert.deepStrictEqual(summaryOf(details), {
+      model: "gpt-5",
+      input_tokens: 812,
+      output_tokens: 9,
+      session_id: "s-1"
+    })
   })
 
   /** Characters of JSON that are written while an export is prepared. */

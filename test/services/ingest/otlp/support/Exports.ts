@@ -4,21 +4,18 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { toBinary } from "@bufbuild/protobuf"
 import { finish } from "../../../../../src/domain/Slices.ts"
+import type { Repair } from "../../../../../src/domain/traces/Repairs.ts"
 import type { RecordOtlpSpan } from "../../../../../src/domain/traces/TraceOperation.ts"
-import {
-  type Decoded,
-  decodeJson,
-  decodeProtobuf
-} from "../../../../../src/services/ingest/otlp/Decode.ts"
+import { decodeJson, decodeProtobuf } from "../../../../../src/services/ingest/otlp/Decode.ts"
+import { NO_FLAWS } from "../../../../../src/services/ingest/otlp/Flaws.ts"
 import {
   type ExportTraceServiceRequest,
   ExportTraceServiceRequestSchema
 } from "../../../../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
-import {
-  type PreparedSpans,
-  prepareSpans,
-  type SpanLimits
-} from "../../../../../src/services/ingest/otlp/PrepareSpans.ts"
+import type { PreparedItems } from "../../../../../src/services/ingest/otlp/Prepared.ts"
+import { prepareSpans } from "../../../../../src/services/ingest/otlp/PrepareSpans.ts"
+import type { Decoded, ReadRequest } from "../../../../../src/services/ingest/otlp/Reading.ts"
+import type { SpanLimits } from "../../../../../src/services/ingest/otlp/SpanParts.ts"
 
 export type Json = Record<string, any>
 
@@ -43,29 +40,48 @@ export const exportOf = (spans: ReadonlyArray<Json>, resource: Json = {}): Json 
 
 export const attribute = (key: string, value: Json): Json => ({ key, value })
 
-const request = (decoded: Decoded): ExportTraceServiceRequest => {
+const readOf = (decoded: Decoded): ReadRequest => {
   if ("problem" in decoded) throw new Error(decoded.problem.message)
-  return decoded.request
+  return decoded
 }
 
+/** An export and what could not be read of it. */
+export const readJson = (body: Json | string | Buffer): ReadRequest => {
+  const text = typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+  return readOf(finish(decodeJson(Buffer.from(text))))
+}
+
+export const readProtobuf = (bytes: Uint8Array): ReadRequest =>
+  readOf(finish(decodeProtobuf(bytes)))
+
 export const fromJsonText = (body: Json | string): ExportTraceServiceRequest =>
-  request(finish(decodeJson(Buffer.from(typeof body === "string" ? body : JSON.stringify(body)))))
+  readJson(body).request
 
 export const toProtobuf = (body: Json | string): Uint8Array =>
   toBinary(ExportTraceServiceRequestSchema, fromJsonText(body))
 
 export const throughProtobuf = (body: Json | string): ExportTraceServiceRequest =>
-  request(finish(decodeProtobuf(toProtobuf(body))))
+  readProtobuf(toProtobuf(body)).request
 
-export const prepared = (
-  received: ExportTraceServiceRequest,
+export const preparedRead = (
+  { flaws, request }: ReadRequest,
   limits?: SpanLimits,
   tenant = TENANT
-): PreparedSpans => {
-  const result = finish(prepareSpans(received, tenant, limits))
+): PreparedItems => {
+  const result = finish(prepareSpans(request, tenant, limits, flaws))
   if ("tooLarge" in result) throw new Error(result.tooLarge)
   return result
 }
+
+export const prepared = (
+  request: ExportTraceServiceRequest,
+  limits?: SpanLimits,
+  tenant = TENANT
+): PreparedItems => preparedRead({ request, flaws: NO_FLAWS }, limits, tenant)
+
+/** The repairs in the fact of a span. */
+export const repairsOf = ({ details }: RecordOtlpSpan): ReadonlyArray<Repair> =>
+  JSON.parse(details.text).repairs ?? []
 
 export const operationsOf = (
   body: Json | string,

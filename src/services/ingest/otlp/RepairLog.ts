@@ -1,0 +1,85 @@
+/** The repairs of one span, resource or scope: a few by name, all of them by number. */
+import {
+  REPAIRS_NAMED_MAX,
+  type Repair,
+  type RepairCode,
+  repairRules
+} from "../../../domain/traces/Repairs.ts"
+import { hashAsSent, isBroken, mended } from "./BrokenText.ts"
+
+/** Characters of a path, and of what was sent. */
+const TEXT_LENGTH_MAX = 256
+
+/** Where something is: written only for what is repaired, since most is not. */
+export type Path = () => string
+
+const shortened = (text: string): string =>
+  mended(text.length > TEXT_LENGTH_MAX ? `${text.slice(0, TEXT_LENGTH_MAX)}…` : text)
+
+/** What was sent: its text if that is short, else the beginning and a hash. */
+const sentOf = (sent: string): Pick<Repair, "sent" | "sha256"> => ({
+  sent: shortened(sent),
+  ...(sent.length > TEXT_LENGTH_MAX ? { sha256: hashAsSent(sent) } : {})
+})
+
+export class RepairLog {
+  readonly #named: Array<Repair> = []
+  /** Those that are not named one by one. */
+  readonly #counted = new Map<RepairCode, { readonly path: string; count: number }>()
+
+  /** A repair; `sent` is what was sent. */
+  add(code: RepairCode, path: Path, sent?: string): void {
+    this.#add(code, path, () => (sent === undefined ? {} : sentOf(sent)))
+  }
+
+  /** A text that can be stored. */
+  text(text: string, path: Path): string {
+    if (!isBroken(text)) return text
+    this.#add("broken_text", path, () => ({ sha256: hashAsSent(text) }))
+    return mended(text)
+  }
+
+  /** In the order in which they were made; undefined if there are none. */
+  get all(): ReadonlyArray<Repair> | undefined {
+    if (this.#named.length === 0) return undefined
+    const counted = [...this.#counted].map(([code, rest]): Repair => ({ code, ...rest }))
+    return [...this.#named, ...counted]
+  }
+
+  /** How many there are, by code. */
+  counts(): ReadonlyMap<RepairCode, number> {
+    const counts = new Map<RepairCode, number>()
+    for (const { code, count = 1 } of this.all ?? []) {
+      counts.set(code, (counts.get(code) ?? 0) + count)
+    }
+    return counts
+  }
+
+  /** Those of something that this is a part of. */
+  inherit(other: RepairLog): void {
+    for (const repair of other.all ?? []) this.#take(repair)
+  }
+
+  #add(code: RepairCode, path: Path, more: () => Pick<Repair, "sent" | "sha256">): void {
+    const known = this.#counted.get(code)
+    if (known === undefined) this.#take({ code, path: shortened(path()), ...more() })
+    else known.count += 1
+  }
+
+  #take(repair: Repair): void {
+    const { code, count = 1, path } = repair
+    const known = this.#counted.get(code)
+    if (known !== undefined) known.count += count
+    else if (this.#named.length < REPAIRS_NAMED_MAX && count === 1) this.#named.push(repair)
+    else this.#counted.set(code, { path, count })
+  }
+}
+
+/** What was repaired, for people. */
+export const describeRepairs = (repairs: ReadonlyArray<Repair>, most: number): string => {
+  const named = repairs
+    .slice(0, most)
+    .map(({ code, path }) => `${path}: ${code}: ${repairRules[code]}`)
+  const all = repairs.reduce((sum, { count = 1 }) => sum + count, 0)
+  return [...named, ...(all > named.length ? [`and ${all - named.length} more`] : [])].join(" ")
+}
