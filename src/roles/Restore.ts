@@ -83,7 +83,7 @@ const secretOf = (opened: Opened): string | undefined => {
   return secret === undefined ? keyOf(opened, SECRET_FILE)?.trim() : Redacted.value(secret)
 }
 
-/** Refuses a backup that was written, or edited, by somebody who has not the secret; if it is known. */
+/** Refuses a backup that was written or edited without the secret, where that is known. */
 const checkManifest = (opened: Opened) => {
   const { folder, manifest } = opened
   const secret = secretOf(opened)

@@ -134,8 +134,8 @@ const FILTER_PATIENCE = "1 second"
 const FILTER_LOOK = "20 millis"
 
 /**
- * The subscribers of one tenant, and the events that go to them next. What its filters cost is its own
- * affair: they look at events in a fiber of their own.
+ * The subscribers of one tenant, and the events that go to them next. Its filters look
+ * at events in a fiber of their own, for which no other tenant waits.
  */
 class TenantFeed {
   readonly subscribers = new Set<Subscriber<LiveEvent>>()

@@ -6,7 +6,7 @@ import { hash } from "node:crypto"
 import { sha256Hex } from "../Identifiers.ts"
 import { type Chain, type Head, treeNameOf } from "./Chains.ts"
 
-/** A sum of fewer bits can be hit by somebody who makes up many chains. */
+/** A sum of fewer bits can be hit by making up many chains. */
 const SUM_BITS = 2_048
 
 type End = Pick<Head, "sequence_number" | "hash">

@@ -300,7 +300,7 @@ const copyPartition = Effect.fnUntraced(function* (
   return { parts, heads }
 })
 
-/** A folder continues the backup of one log only, which nobody else has changed. */
+/** A folder continues the backup of one log only, and only as it was left. */
 const checkSame = (manifest: BackupManifest | undefined, settings: BackupSettings) => {
   if (manifest === undefined) return Effect.void
   const { service_name, topic_prefix } = settings.about
@@ -312,8 +312,8 @@ const checkSame = (manifest: BackupManifest | undefined, settings: BackupSetting
   if (same && isOfService(manifest, settings.mac)) return Effect.void
   return same
     ? refuse(
-        `${settings.folder.path} is not what alk backup has left there with this ALK_SECRET: somebody `
-          + "has edited its manifest.json. Name another folder"
+        `${settings.folder.path} is not what alk backup has left there with this ALK_SECRET: its `
+          + "manifest.json was edited. Name another folder"
       )
     : refuse(
         `${settings.folder.path} is the backup of the service ${manifest.service_name} with topics `

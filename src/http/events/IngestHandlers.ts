@@ -62,7 +62,7 @@ import { CurrentPrincipal } from "../server/Authorization.ts"
 import { ingestAnswered, itemsPrepared } from "../server/Metrics.ts"
 import { Quota } from "../server/Quota.ts"
 
-/** The refusal of a body; one that is lines of JSON under another name is told the name. */
+/** The refusal of a body; of lines of JSON under another type it names theirs. */
 const unreadableBody = (problem: JsonProblem, { bytes, mediaType }: ReceivedBody): ApiError =>
   problem.code === "invalid_json" && mediaType === JSON_TYPE && areLines(bytes)
     ? unreadable({ ...problem, message: `${problem.message}; ${LINES_HINT}` })
