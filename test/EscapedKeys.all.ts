@@ -99,7 +99,7 @@ describe("src", () => {
 })
 
 const MIDNIGHT = "2026-01-01T00:00:00.000000Z"
-const head = { sequence_number: 7, hash: "a".repeat(64), created_at: MIDNIGHT }
+const head = { sequence_number: 7, hash: "a".repeat(64), created_at: MIDNIGHT, tree: null }
 const checkpoint = {
   tenant_id: "acme",
   tree_size: 3,

@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs"
 import { join, relative, sep } from "node:path"
+import { parseJson } from "../domain/json/Json.ts"
 
 /** What is written by hand, or made by a program, and counted. */
 const COUNTED = /\.(?:ts|tsx|mts|mjs|js|css|py|html|java|go)$/
@@ -22,7 +23,7 @@ export type Budgets = Readonly<Record<string, Budget>>
 const repository = join(import.meta.dirname, "..", "..")
 
 export const readBudgets = (): Budgets =>
-  JSON.parse(readFileSync(join(repository, "docs", "size.json"), "utf8"))
+  parseJson(readFileSync(join(repository, "docs", "size.json"), "utf8")) as Budgets
 
 /** `src/<folder>`, `src` for the files beside them, `generated`, `verifiers`, or `test`. */
 const roomOf = (file: string): string => {

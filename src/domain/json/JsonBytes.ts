@@ -4,7 +4,7 @@
  * for a parser to say.
  */
 import type { Sliced } from "../Slices.ts"
-import { expectedAt } from "./Json.ts"
+import { expectedAt, parseJson } from "./Json.ts"
 
 const LEFT_BRACE = 0x7b
 const RIGHT_BRACE = 0x7d
@@ -322,7 +322,8 @@ export class JsonCursor {
 
   #text(start: number, end: number): string {
     try {
-      return JSON.parse(this.bytes.toString("utf8", start, end)) as string
+      // One string: no key is in it.
+      return parseJson(this.bytes.toString("utf8", start, end), false) as string
     } catch {
       return this.expected("a key without control characters and with the escapes of JSON", start)
     }
