@@ -164,26 +164,26 @@ class TenantFeed {
     this.#isHandingOn = true
     const handedOn = inSlices(() => this.#handOn()).pipe(
       // What a reader was to be given would be missing.
-      Effect.onError(() => Effect.sync(() => this.subscribers.forEach((one) => one.close()))),
-      Effect.ensuring(Effect.sync(() => void (this.#isHandingOn = false)))
+      Effect.onError(() => Effect.sync(() => this.subscribers.forEach((one) => one.close())))
     )
     return Effect.andThen(Effect.forkDetach(handedOn), this.#waited)
   })
 
-  readonly #isFull = Effect.sync(() => this.#blockBytes > UNFILTERED_BYTES_MAX)
+  get #isFull(): boolean {
+    return this.#blockBytes > UNFILTERED_BYTES_MAX
+  }
 
   /** Until its events may wait. */
   readonly #waited: Effect.Effect<void> = Effect.suspend(() =>
-    this.#blockBytes <= UNFILTERED_BYTES_MAX
-      ? Effect.void
-      : Effect.sleep(FILTER_LOOK).pipe(
-          Effect.andThen(this.#isFull),
-          Effect.repeat({ while: (isFull) => isFull }),
+    this.#isFull
+      ? Effect.sleep(FILTER_LOOK).pipe(
+          Effect.repeat({ while: () => this.#isFull }),
           Effect.timeoutOption(FILTER_PATIENCE),
           Effect.map((waited) => {
             if (Option.isNone(waited)) this.#closeFiltering("behind")
           })
         )
+      : Effect.void
   )
 
   #closeFiltering(reason: CloseReason): void {
@@ -193,15 +193,20 @@ class TenantFeed {
   /** Block by block to all of them, those who join meanwhile too: they know where they begin. */
   *#handOn(): Sliced<void> {
     const { limits, now } = this.#readers
-    for (let next = this.#blocks.shift(); next !== undefined; next = this.#blocks.shift()) {
-      const { at, block } = next
-      if (now() - at > limits.lateMs) this.#closeFiltering("late")
-      for (const subscriber of this.subscribers) yield* subscriber.deliver(block)
-      for (const event of block.events) {
-        event.forget()
-        this.#blockBytes -= event.message.length
+    try {
+      for (let next = this.#blocks.shift(); next !== undefined; next = this.#blocks.shift()) {
+        const { at, block } = next
+        if (now() - at > limits.lateMs) this.#closeFiltering("late")
+        for (const subscriber of this.subscribers) yield* subscriber.deliver(block)
+        for (const event of block.events) {
+          event.forget()
+          this.#blockBytes -= event.message.length
+        }
+        yield
       }
-      yield
+    } finally {
+      // In the step that finds no more blocks: one that comes later begins anew.
+      this.#isHandingOn = false
     }
   }
 
@@ -300,7 +305,7 @@ const makeLiveFeed = Effect.fnUntraced(function* (streamsMax: number, limits: Re
     idleTimeToLive: IDLE_TIME
   })
   const wanted = yield* RcMap.make({
-    lookup: (filter: string) => Effect.sync(() => wantedBy(JSON.parse(filter)))
+    lookup: (filter: string) => Effect.sync(() => wantedBy(parseJson(filter) as EventFilter))
   })
   const sources = { log, readers, heads, keys: yield* Keys }
   const opened = new Map<string, number>()

@@ -1,6 +1,8 @@
 /** Projects `alk.events`: the rows that lists show, in the order of the chains. */
+
 import { Effect } from "effect"
 import { type ChainLink, linkOf } from "../../domain/chain/ChainLink.ts"
+import { addTo } from "../../domain/Lists.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 import {
   type ConflictRow,
@@ -13,7 +15,6 @@ import {
   bodyOf,
   conflictRow,
   insertAll,
-  listOf,
   measured,
   type ProjectedTopic,
   refusalOf,
@@ -28,9 +29,6 @@ import { isGone, type RemovedChains } from "./RemovedChains.ts"
 interface Rows {
   /** In order, without the details that a later one of them erases. */
   readonly events: Array<EventRow>
-  /** Which event of which tenant each of them is. */
-  readonly sequences: Array<number>
-  readonly tenants: Array<string>
   /** Where they are in the list, by tenant and sequence; as far as an erasure has needed it. */
   readonly places: Map<string, number>
   /** Erasures of what is stored already, by tenant. */
@@ -46,9 +44,10 @@ const placeKey = (tenantId: string, sequence: number): string => `${tenantId}/${
  * its details here. So a thousand erasures are one, whatever events are between them.
  */
 const erase = (into: Rows, tenantId: string, erasure: EventErasure): void => {
-  const { events, places, sequences, tenants } = into
+  const { events, places } = into
   for (let at = places.size; at < events.length; at++) {
-    places.set(placeKey(tenants[at]!, sequences[at]!), at)
+    const link = linkOf(events[at]!.body)!
+    places.set(placeKey(link.tenantId, link.sequenceNumber), at)
   }
   const { erasedAt, sequenceNumber } = erasure
   const at = places.get(placeKey(tenantId, sequenceNumber))
@@ -58,7 +57,7 @@ const erase = (into: Rows, tenantId: string, erasure: EventErasure): void => {
     const left = isErased(record) ? undefined : erasedRecord(record, erasedAt)
     if (left !== undefined) events[at!] = { ...row, body: Buffer.from(left) }
   }
-  listOf(into.erasures, tenantId).push(erasure)
+  addTo(into.erasures, tenantId, erasure)
 }
 
 /** Adds a record to the rows, unless it was removed, or is not shown: then says why. */
@@ -83,8 +82,6 @@ const addLinked = (
     const erasure = erasedTargetOf(body)
     if (erasure !== undefined) erase(into, tenantId, erasure)
     into.events.push({ partition, offset: record.offset, body })
-    into.sequences.push(link.sequenceNumber)
-    into.tenants.push(tenantId)
   } catch {
     // Bytes that only end like an event.
     return "unreadable"
@@ -137,14 +134,7 @@ export const projectedEvents: ProjectedTopic = {
   topic: "events",
   isRecord: isEventOf,
   begin: (links) => {
-    const rows: Rows = {
-      events: [],
-      sequences: [],
-      tenants: [],
-      places: new Map(),
-      erasures: new Map(),
-      conflicts: []
-    }
+    const rows: Rows = { events: [], places: new Map(), erasures: new Map(), conflicts: [] }
     return {
       take: (partition, record) => takeEvent(rows, links, partition, record),
       store: Effect.suspend(() => insertEvents(rows))

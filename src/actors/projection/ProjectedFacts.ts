@@ -1,7 +1,9 @@
 /** Projects `alk.traces`: the facts of executions, in the order of the chains. */
+
 import { Effect } from "effect"
 import type { ChainLink } from "../../domain/chain/ChainLink.ts"
 import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import { addTo } from "../../domain/Lists.ts"
 import { type FactPlace, factMacOf, factPlaceOf } from "../../domain/records/FactPlace.ts"
 import { parseTimestamp } from "../../domain/Timestamp.ts"
 import { parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
@@ -13,7 +15,6 @@ import {
   bodyOf,
   conflictRow,
   insertAll,
-  listOf,
   measured,
   type ProjectedTopic,
   refusalOf,
@@ -89,7 +90,7 @@ const erase = (into: Rows, tenantId: string, fact: TraceFact): void => {
     row.body = Buffer.from(erasedFact(row.body.toString(), erasedAt)!)
   }
   into.withDetails.delete(key)
-  listOf(into.erasures, tenantId).push({ executionId, beforeSequence, erasedAt })
+  addTo(into.erasures, tenantId, { executionId, beforeSequence, erasedAt })
 }
 
 /** A fact that is no part of its chain is kept apart, and verification reports it. */
@@ -114,7 +115,7 @@ const takeFact = (
   const row = { ...factPlaceOf(fact, partition, offset), body }
   if (fact.type === "execution.erased") erase(into, tenantId, fact)
   else if (fact.details !== undefined) {
-    listOf(into.withDetails, executionKey(tenantId, fact.execution_id)).push(row)
+    addTo(into.withDetails, executionKey(tenantId, fact.execution_id), row)
   }
   into.facts.push(row)
 }

@@ -42,14 +42,6 @@ export interface ProjectedTopic {
 const flushRows = histogramOf("alk_projection_flush_rows")
 const flushSeconds = histogramOf("alk_projection_flush_duration_seconds")
 
-export const listOf = <A>(lists: Map<string, Array<A>>, key: string): Array<A> => {
-  const known = lists.get(key)
-  if (known !== undefined) return known
-  const list: Array<A> = []
-  lists.set(key, list)
-  return list
-}
-
 /** Why a link does not follow the one before it, if it does not. */
 export const refusalOf = (link: ChainLink, tenantId: string, before: ChainLink | undefined) =>
   link.tenantId !== tenantId

@@ -51,7 +51,7 @@ export const erasedRecord = (record: string, erasedAt: string): string | undefin
   }
 }
 
-/** What erasing leaves of a fact; undefined for one that is none. */
+/** What erasing leaves of a fact; undefined for what can't be read as one. */
 export const erasedFact = (record: string, erasedAt: string): string | undefined => {
   const fact = parseFact(record)
   return fact && eraseFact(fact, erasedAt)

@@ -45,7 +45,7 @@ import {
 } from "./SequencerReceipts.ts"
 import type { SequencerState } from "./SequencerState.ts"
 import { endDue } from "./traces/OtlpStep.ts"
-import type { TraceContext } from "./traces/TraceDraft.ts"
+import type { CommandDraft, TraceContext } from "./traces/TraceDraft.ts"
 import { applyTraces } from "./traces/TraceStep.ts"
 
 /**
@@ -177,6 +177,13 @@ const toRemember = (
   return { key: idempotency.key, mark: idempotency.body, number }
 }
 
+const takeOverFacts = (draft: Draft, command: CommandDraft): void => {
+  const { facts, tenantId } = command
+  draft.traces.takeOver(command)
+  const tree = facts.length === 0 ? undefined : draft.tree({ tenantId, chain: "traces" })
+  for (const { hash } of facts) tree?.append(hash)
+}
+
 /** Operations on traces. Refused as a whole where the store could not be asked. */
 const stepTraces = (draft: Draft, offset: number, command: Command, now: string): void => {
   const { attempt, tenantId } = command
@@ -192,10 +199,7 @@ const stepTraces = (draft: Draft, offset: number, command: Command, now: string)
   const remembered = toRemember(command, outcome)
   const receipt = committedTraces(command, offset, outcome, now)
   // What may throw is above this line; below it the draft changes.
-  draft.traces.takeOver(outcome.command)
-  const { facts } = outcome.command
-  const tree = facts.length === 0 ? undefined : draft.tree({ tenantId, chain: "traces" })
-  for (const { hash } of facts) tree?.append(hash)
+  takeOverFacts(draft, outcome.command)
   for (const entry of outcome.dedup) draft.addDedup(entry)
   draft.refused.push(...outcome.errors)
   if (remembered !== undefined) draft.addIdempotency(remembered)
@@ -328,14 +332,11 @@ export const stepDue = (
   context: TraceContext,
   now: string
 ): StateChanges | undefined => {
-  const due = state.traces.due(microsOf(now), DUE_MAX).filter(({ header }) => header.complete)
+  const due = state.traces.due(microsOf(now), DUE_MAX)
   if (due.length === 0) return undefined
   const draft = new Draft(state, now, context)
   for (const { executionId, tenantId } of due) {
-    const command = endDue(draft.traces, tenantId, executionId)
-    draft.traces.takeOver(command)
-    const tree = draft.tree({ tenantId, chain: "traces" })
-    for (const { hash } of command.facts) tree?.append(hash)
+    takeOverFacts(draft, endDue(draft.traces, tenantId, executionId))
   }
   return draft
 }

@@ -4,7 +4,9 @@
  * and digest. Never where a recorded edge leads from and to the same spans, and never against the
  * recorded ones: both together have no cycle that those alone don't have.
  */
+
 import { Schema } from "effect"
+import { addTo } from "../Lists.ts"
 import { type GraphHints, hintsOf } from "./GraphHints.ts"
 import {
   childrenOf,
@@ -82,12 +84,6 @@ class Findings {
   }
 }
 
-const put = <K, V>(lists: Map<K, Array<V>>, key: K, value: V): void => {
-  const known = lists.get(key)
-  if (known === undefined) lists.set(key, [value])
-  else known.push(value)
-}
-
 /** The number of items at the start of a list of which something holds; of no later one it does. */
 const countWhile = <A>(list: ReadonlyArray<A>, holds: (one: A) => boolean): number => {
   let from = 0
@@ -127,7 +123,7 @@ class CallIds {
 
   add(id: string, span: Span): void {
     if (!this.#called.has(id)) return
-    for (const place of this.#placesOf(span)) put(this.#byPlace, `${place}\0${id}`, span)
+    for (const place of this.#placesOf(span)) addTo(this.#byPlace, `${place}\0${id}`, span)
   }
 
   /** Those with the id, the nearest around a span first. */
@@ -227,7 +223,7 @@ const findGraphNodes = (byStart: ReadonlyArray<Hinted>, findings: Findings): voi
     nodeId === undefined ? undefined : JSON.stringify([nodeId, parentNodeId])
   )
   const byNode = new Map<string, Array<Span>>()
-  for (const { hints, span } of nodes) put(byNode, hints.nodeId!, span)
+  for (const { hints, span } of nodes) addTo(byNode, hints.nodeId!, span)
   for (const { hints, span } of nodes) {
     if (hints.parentNodeId === undefined) continue
     const sources = byNode.get(hints.parentNodeId) ?? []
@@ -293,7 +289,7 @@ const findLangGraph = (byStart: ReadonlyArray<Hinted>, findings: Findings): void
     langGraph === undefined ? undefined : JSON.stringify([langGraph.node, langGraph.step])
   )
   const runs = new Map<string | undefined, Array<Hinted>>()
-  for (const node of nodes) put(runs, node.span.parent_span_id, node)
+  for (const node of nodes) addTo(runs, node.span.parent_span_id, node)
   for (const siblings of runs.values()) findSteps(siblings, findings)
 }
 

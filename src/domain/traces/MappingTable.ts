@@ -4,7 +4,7 @@
  * test/services/ingest/otlp/frameworks.json. A span of which no row is sure is left CUSTOM.
  *
  * Names mean the same in all versions of the semantic conventions that have them (core 1.28 to 1.42,
- * semantic-conventions-genai): what was renamed stands beside its old name, so the schema URL of a
+ * semantic-conventions-genai): old and new names have rows of their own, so the schema URL of a
  * span decides nothing.
  */
 
@@ -15,7 +15,7 @@ export const SPAN_NAME = "(name)"
 
 /**
  * Attributes that all have to be there with one of these values, in lower case; quotes of JSON around
- * a value are passed over. `*` at one end of a value stands for anything.
+ * a value are passed over. `*` at one end of a value matches any text.
  */
 export type Conditions = Readonly<Record<string, string | ReadonlyArray<string>>>
 

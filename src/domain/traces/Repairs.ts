@@ -29,7 +29,8 @@ export const repairRules = {
   unreadable_origin:
     "A resource or scope can't be read as a whole; what of its JSON can be is kept, and `as_sent` "
     + "has its JSON text, or its bytes in base64.",
-  unreadable_parent: "The id of the parent is none; the span is a root, and the id is kept as sent."
+  unreadable_parent:
+    "The id of the parent can't be read; the span is a root, and the id is kept as sent."
 } as const satisfies Readonly<Record<string, string>>
 
 export type RepairCode = keyof typeof repairRules

@@ -2,7 +2,9 @@
  * The spans of one execution and the edges that they record: parents and causes, with a placeholder
  * for each span that others name, but that was never sent. Every view of the graph is made of it.
  */
+
 import { Schema } from "effect"
+import { addTo } from "../Lists.ts"
 import { missingSpanOf, type Span } from "./TraceResources.ts"
 
 export const GraphEdge = Schema.Struct({
@@ -137,11 +139,7 @@ const edgesOf = (spans: ReadonlyMap<string, Span>): ReadonlyArray<GraphEdge> => 
 
 const followersOf = (edges: ReadonlyArray<Pair>): ReadonlyMap<string, ReadonlyArray<string>> => {
   const followers = new Map<string, Array<string>>()
-  for (const { source, target } of edges) {
-    const known = followers.get(source)
-    if (known === undefined) followers.set(source, [target])
-    else known.push(target)
-  }
+  for (const { source, target } of edges) addTo(followers, source, target)
   return followers
 }
 
@@ -221,10 +219,7 @@ export const childrenOf = (
 ): ReadonlyMap<string, ReadonlyArray<Span>> => {
   const children = new Map<string, Array<Span>>()
   for (const span of order) {
-    if (span.parent_span_id === undefined) continue
-    const known = children.get(span.parent_span_id)
-    if (known === undefined) children.set(span.parent_span_id, [span])
-    else known.push(span)
+    if (span.parent_span_id !== undefined) addTo(children, span.parent_span_id, span)
   }
   return children
 }

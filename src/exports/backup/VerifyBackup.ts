@@ -4,6 +4,7 @@
  * the tree of each against the signed checkpoints in the backup. Keeps the roots that kept checkpoints
  * are compared with.
  */
+
 import { Effect } from "effect"
 import { linkOfRecord } from "../../actors/log/ChainRecord.ts"
 import { ChainWalk } from "../../actors/sequencer/TopicComparison.ts"
@@ -26,6 +27,7 @@ import {
 } from "../../domain/chain/Checkpoint.ts"
 import { SCHEME } from "../../domain/events/HashChain.ts"
 import { PROBE_TENANT } from "../../domain/Identifiers.ts"
+import { addTo } from "../../domain/Lists.ts"
 import type { Own } from "../../domain/records/OwnOffsets.ts"
 import { TENANT_HEADER } from "../../domain/records/RecordHeaders.ts"
 import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
@@ -135,10 +137,7 @@ const signedIn = (
     if ("refusal" in opened) return
     const name = treeOfCheckpoint(checkpoint)
     const { rootHash, treeSize } = opened.checkpoint
-    const root = { treeSize, rootHash }
-    const known = roots.get(name)
-    if (known === undefined) roots.set(name, [root])
-    else known.push(root)
+    addTo(roots, name, { treeSize, rootHash })
   })
   return roots
 }

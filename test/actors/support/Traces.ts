@@ -289,9 +289,7 @@ export class Partition {
   pass(seconds: number): void {
     this.now = at((Date.parse(this.now) - Date.parse(NOW)) / 1_000 + seconds)
     const nowMicros = microsOf(this.now)
-    const inPart = this.state
-      .due(nowMicros, Number.POSITIVE_INFINITY)
-      .filter(({ header }) => !header.complete)
+    const inPart = this.state.dueInPart(nowMicros, Number.POSITIVE_INFINITY)
     const executions = inPart.map(({ executionId: id, tenantId }) => ({ tenantId, id }))
     this.#load({ executions, spans: [] }, false)
     const draft = new TraceDraft(this.state, this.heads, this.now, { hasStore: true })

@@ -104,9 +104,7 @@ export class ExecutionCache {
 
   /** Load what of the executions that are due is not in memory. */
   readonly prepareDue: Effect.Effect<void> = Effect.suspend(() => {
-    const inPart = this.#state.traces
-      .due(nowMicros(), DUE_LOADED_MAX)
-      .filter(({ header }) => !header.complete)
+    const inPart = this.#state.traces.dueInPart(nowMicros(), DUE_LOADED_MAX)
     const executions = inPart.map(({ executionId: id, tenantId }) => ({ tenantId, id }))
     return this.#store === undefined
       ? Effect.void

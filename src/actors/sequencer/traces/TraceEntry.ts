@@ -4,6 +4,7 @@
  * that a chunk and a command can be taken back by forgetting theirs. Decides nothing.
  */
 
+import { addTo } from "../../../domain/Lists.ts"
 import { microsOf } from "../../../domain/Timestamp.ts"
 import type { StoredExecution, StoredSpan } from "../../../domain/traces/StoredTrace.ts"
 import type {
@@ -45,7 +46,7 @@ export interface ExecutionHeader extends Mutable<Omit<StoredExecution, "partial"
   logged: Logged
   /** False if spans are missing here that only the store has. */
   complete: boolean
-  /** Undefined once a local root is none any more: then they are counted anew. */
+  /** Undefined once the parent of a local root has come: then they are counted anew. */
   roots: LocalRoots | undefined
   /** The span that says what the execution is. */
   introducer: Introducer | undefined
@@ -203,11 +204,8 @@ export class ExecutionEntry {
     return roots
   }
 
-  #addOrphans(parent: string, ids: ReadonlyArray<string>): void {
-    this.#orphans ??= new Map()
-    const known = this.#orphans.get(parent)
-    if (known === undefined) this.#orphans.set(parent, [...ids])
-    else for (const id of ids) known.push(id)
+  #addOrphan(parent: string, id: string): void {
+    addTo((this.#orphans ??= new Map()), parent, id)
   }
 
   notePayload(hash: string): void {
@@ -226,7 +224,9 @@ export class ExecutionEntry {
   absorb(above: ExecutionEntry): void {
     Object.assign(this.header, above.header)
     for (const [id, span] of above.spans) this.spans.set(id, span)
-    for (const [parent, ids] of above.#orphans ?? []) this.#addOrphans(parent, ids)
+    for (const [parent, ids] of above.#orphans ?? []) {
+      for (const id of ids) this.#addOrphan(parent, id)
+    }
     for (const [id, missing] of above.#missing ?? []) this.#setMissing(id, missing)
     if (above.#forgotPayloads) this.#forgetPayloads()
     for (const hash of above.#payloads ?? []) this.notePayload(hash)
@@ -247,7 +247,7 @@ export class ExecutionEntry {
     this.header.introducer = undefined
     for (const [id, span] of this.spans) {
       this.#expectSources(span)
-      if (this.#isLocalRoot(span)) this.#addOrphans(span.parent_span_id ?? NO_PARENT, [id])
+      if (this.#isLocalRoot(span)) this.#addOrphan(span.parent_span_id ?? NO_PARENT, id)
       this.#introduce(id, span)
     }
   }
@@ -320,7 +320,7 @@ export class ExecutionEntry {
     this.#expectSources(span)
     this.#introduce(span_id, span)
     if (!this.#isLocalRoot(span)) return
-    this.#addOrphans(span.parent_span_id ?? NO_PARENT, [span_id])
+    this.#addOrphan(span.parent_span_id ?? NO_PARENT, span_id)
     const { roots } = this.header
     if (roots !== undefined) this.header.roots = withRoot(roots, span)
   }

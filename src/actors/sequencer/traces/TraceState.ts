@@ -189,16 +189,24 @@ export class TraceState {
     return [...leaving]
   }
 
-  /** Executions of which the wait for a parent is over, `most` at most. */
+  /** Executions in memory as a whole whose wait for a parent is over, `most` at most. */
   due(nowMicros: number, most: number): ReadonlyArray<ExecutionEntry> {
+    return this.#dueOf(most, (entry) => {
+      return entry.header.complete && entry.impliedEnd(nowMicros) !== undefined
+    })
+  }
+
+  /** Those that may be due, and have to be loaded before that is known. */
+  dueInPart(nowMicros: number, most: number): ReadonlyArray<ExecutionEntry> {
+    return this.#dueOf(most, ({ header }) => {
+      return !header.complete && header.touched_at + PARENT_WAIT_MICROS <= nowMicros
+    })
+  }
+
+  #dueOf(most: number, isDue: (entry: ExecutionEntry) => boolean): ReadonlyArray<ExecutionEntry> {
     this.#settle()
     const due: Array<ExecutionEntry> = []
-    for (const entry of this.#waiting) {
-      const isDue = entry.header.complete
-        ? entry.impliedEnd(nowMicros) !== undefined
-        : entry.header.touched_at + PARENT_WAIT_MICROS <= nowMicros
-      if (isDue && due.push(entry) === most) break
-    }
+    for (const entry of this.#waiting) if (isDue(entry) && due.push(entry) === most) break
     return due
   }
 

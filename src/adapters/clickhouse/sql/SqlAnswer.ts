@@ -202,7 +202,7 @@ const formOf = (json: Buffer, members: Members, { bom, format }: SqlForm): Form 
   }
 }
 
-/** The answer in a form, or why there is none; throws where the JSON is not whole. */
+/** The answer in a form, or why it has no such form; throws where the JSON is not whole. */
 export function* writtenAnswer(json: Buffer, form: SqlForm): Sliced<SqlAnswer | SqlRefused> {
   const members = membersOf(json)
   const refusal = sameNames(members.columns)

@@ -20,7 +20,7 @@ type Erasures = ReadonlyMap<string, ReadonlyArray<ExecutionErasure>>
 const byExecution = (erasures: ReadonlyArray<ExecutionErasure>): Erasures =>
   Map.groupBy(erasures, ({ executionId }) => executionId)
 
-/** What the first erasure after it leaves of a fact; undefined for what is none. */
+/** What the first erasure after it leaves of a fact; undefined for what can't be read as one. */
 const erasedBy =
   (erasures: Erasures) =>
   (body: string): string | undefined => {

@@ -121,7 +121,7 @@ const jsonOf = (text: string, parts: () => void): unknown => {
 
 const jsonOptions = { ignoreUnknownFields: true, recursionLimit: 2 * MESSAGE_LEVELS_MAX }
 
-/** Throws NotJson for a value that is none. */
+/** Throws NotJson for a value that is no JSON. */
 const checkSyntax = (cursor: JsonCursor, walk: ValueWalk): void => {
   const text = cursor.textOf(walk)
   try {
