@@ -12,7 +12,6 @@ import { ConfigResourceTypes, Kafka, logLevel } from "kafkajs"
 import { inject } from "vitest"
 import { findJava } from "../../src/adapters/embedded/broker/Java.ts"
 import { kafkaJars } from "../../src/adapters/embedded/broker/KafkaJars.ts"
-import { makeTransactionalWriter } from "../../src/adapters/kafka/Writers.ts"
 import { topicName } from "../../src/domain/records/Topics.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
 import { cacheDir } from "../adapters/embedded/fixtures.ts"
@@ -20,13 +19,9 @@ import {
   assertTexts,
   beforeOnce,
   event,
-  flakyProxy,
   intrude,
-  record,
-  signingOf,
   soonStuck,
-  state,
-  through
+  state
 } from "../integration/support/Writers.ts"
 import { PRODUCE } from "../support/FlakyProxy.ts"
 import { readNow, withLog } from "../support/Log.ts"
@@ -67,59 +62,36 @@ const abortAt = (topic: string, offset: number) =>
     return Number((yield* Effect.promise(() => run)).stdout)
   })
 
-describe("a transactional id that is stuck", () => {
-  it.live("stays the one of a writer whose last commit counts, until it commits again", () =>
-    withLog((prefix) =>
-      Effect.gen(function* () {
-        const context = yield* Effect.context<EventLog>()
-        const proxy = yield* flakyProxy
-        const options = { placed: signingOf(prefix), stuckAfterMs: 1_000 }
-        const start = makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`, options)
-        const writer = yield* start
-        const junk = record("bad", "quarantine")
-        yield* writer.commit([event("one")], () => [state("one"), junk])
-        // Its partition is part of the next transaction, too, which writes nothing there.
-        const higher = intrude(prefix, "quarantine", HIGHER)
-        proxy.decide = beforeOnce(PRODUCE, Effect.provide(higher, context))
-        yield* writer.commit([record("fact", "traces")], () => [state("two")])
-        const next = yield* start
-        yield* next.commit([event("three")], () => [state("three")])
-        const late = yield* Effect.flip(writer.commit([event("late")], () => [state("late")]))
-        assert.strictEqual(late._tag, "LogUnavailable")
-        yield* assertTexts("events", ["one", "three"])
-        yield* assertTexts("traces", ["fact"])
-        yield* assertTexts("state", ["one", "two", "three"])
-      })
-    )
-  )
-})
-
 describe("a transaction that hangs", () => {
-  it.live("holds readers until an operator ends it: what was written since is read then", () =>
-    withLog((prefix) =>
-      Effect.gen(function* () {
-        const { context, proxy, start } = yield* soonStuck(prefix)
-        const writer = yield* start
-        yield* writer.commit([], () => [state("one")])
-        yield* unverified
-        // The first request has the event, whose place is not known, the second one the state.
-        const within = { ...HIGHER, within: `${prefix}-w` }
-        const both = Effect.andThen(
-          intrude(prefix, "events", within),
-          intrude(prefix, "state", HIGHER)
-        )
-        proxy.decide = beforeOnce(PRODUCE, Effect.provide(both, context), 2)
-        const failed = yield* Effect.flip(writer.commit([event("two")], () => [state("two")]))
-        assert.strictEqual(failed._tag, "LogUnavailable")
-        const next = yield* start
-        yield* next.commit([event("three")], () => [state("three")])
-        assert.deepStrictEqual(yield* readNow("events"), [])
-        const { end } = yield* EventLog.use((log) => log.bounds("events", 0))
-        const epoch = yield* abortAt(topicName(prefix, "events"), end)
-        assert.strictEqual(epoch, HIGHER.producerEpoch)
-        yield* assertTexts("events", ["three"])
-        yield* assertTexts("state", ["one", "of an intruder", "three"])
-      })
-    )
+  it.live(
+    "holds readers until an operator ends it; its writer comes too late with the next one",
+    () =>
+      withLog((prefix) =>
+        Effect.gen(function* () {
+          const { context, proxy, start } = yield* soonStuck(prefix)
+          const writer = yield* start
+          yield* writer.commit([], () => [state("one")])
+          yield* unverified
+          // The first request has the event, whose place is not known, the second one the state.
+          const within = { ...HIGHER, within: `${prefix}-w` }
+          const both = Effect.andThen(
+            intrude(prefix, "events", within),
+            intrude(prefix, "state", HIGHER)
+          )
+          proxy.decide = beforeOnce(PRODUCE, Effect.provide(both, context), 2)
+          const failed = yield* Effect.flip(writer.commit([event("two")], () => [state("two")]))
+          assert.strictEqual(failed._tag, "LogUnavailable")
+          const next = yield* start
+          yield* next.commit([event("three")], () => [state("three")])
+          const late = yield* Effect.flip(writer.commit([event("late")], () => [state("late")]))
+          assert.strictEqual(late._tag, "LogUnavailable")
+          assert.deepStrictEqual(yield* readNow("events"), [])
+          const { end } = yield* EventLog.use((log) => log.bounds("events", 0))
+          const epoch = yield* abortAt(topicName(prefix, "events"), end)
+          assert.strictEqual(epoch, HIGHER.producerEpoch)
+          yield* assertTexts("events", ["three"])
+          yield* assertTexts("state", ["one", "of an intruder", "three"])
+        })
+      )
   )
 })

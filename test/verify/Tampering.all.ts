@@ -5,7 +5,6 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { literal } from "../../src/adapters/clickhouse/events/EventText.ts"
 import type { ChainRecompute } from "../../src/ports/ChainRecompute.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import type { SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"
@@ -63,8 +62,18 @@ const withChain = <A, E>(
   )
 }
 
-const setBody = (table: string, sequence: number, body: string): string =>
-  `ALTER TABLE ${table} UPDATE body = ${literal(body)} WHERE sequence_number = ${sequence}`
+/** Other rows in the place of those of some sequences. */
+const replaceRows = Effect.fnUntraced(function* (
+  table: string,
+  bodies: ReadonlyMap<number, string>
+) {
+  const places = [...bodies.keys()].join(", ")
+  yield* tamper(`ALTER TABLE ${table} DELETE WHERE sequence_number IN (${places})`)
+  yield* store([...bodies.values()])
+})
+
+const replaceRow = (table: string, sequence: number, body: string) =>
+  replaceRows(table, new Map([[sequence, body]]))
 
 /** Both reports, after it is certain that they say the same. */
 const broken = Effect.fnUntraced(function* (request: Partial<Parameters<typeof verify>[0]> = {}) {
@@ -107,22 +116,13 @@ const flips: ReadonlyArray<
   ["outcome", () => '"outcome":"success', "content_mismatch"],
   ["metadata", () => '"note":"nöte', "content_mismatch"],
   ["a key of metadata", () => '"note', "content_mismatch"],
-  ["tenant_id", () => `"tenant_id":"${TENANT}`, "content_mismatch"],
-  ["sequence_number", (_, n) => `"sequence_number":${n}`, "content_mismatch"],
   ["created_at", ({ created_at }) => `"created_at":"${created_at.slice(0, -1)}`, "hash_mismatch"],
   ["prev_hash", ({ prev_hash }) => `"prev_hash":"${prev_hash}`, "prev_hash_mismatch"],
   ["details_salt", ({ details_salt }) => details_salt, "content_mismatch"],
   ["details_hash", ({ details_hash }) => details_hash, "content_mismatch"],
   ["content_hash", ({ content_hash }) => content_hash, "content_mismatch"],
-  ["hash", ({ hash }) => `"hash":"${hash}`, "hash_mismatch"],
-  ["the name of a member", () => '"outcome', "content_mismatch"]
+  ["hash", ({ hash }) => `"hash":"${hash}`, "hash_mismatch"]
 ]
-
-/** The bodies of other sequences, one by one: those between them stay as they are. */
-const setBodies = (table: string, bodies: ReadonlyMap<number, string>): string =>
-  `ALTER TABLE ${table} UPDATE body = transform(sequence_number,`
-  + ` [${[...bodies.keys()].join(", ")}], [${[...bodies.values()].map(literal).join(", ")}], body)`
-  + ` WHERE sequence_number IN (${[...bodies.keys()].join(", ")})`
 
 const filterColumns: ReadonlyArray<readonly [column: string, value: string]> = [
   ["id", "'other'"],
@@ -149,7 +149,7 @@ describe("a changed row", () => {
           const body = chain.bodies[n - 1]!
           return [n, changed(body, text(JSON.parse(body), n))] as const
         })
-        yield* tamper(setBodies(table, new Map(bodies)))
+        yield* replaceRows(table, new Map(bodies))
         const report = yield* broken()
         const breaks = found(report)
         for (const [index, [field, , reason]] of flips.entries()) {
@@ -186,30 +186,31 @@ describe("a changed row", () => {
     )
   )
 
-  it.live("is found when it has a member that no hash covers, or other bytes for the same", () =>
-    withChain(({ chain, table }) =>
+  it.live("is found when it has other bytes for the same", () =>
+    withChain(({ table }) =>
       Effect.gen(function* () {
-        const changes: ReadonlyArray<(body: string) => string> = [
-          (body) => body.replace('"outcome":', '"note":"x","outcome":'),
-          (body) => body.replace('"outcome":', '"outcome" :'),
-          (body) => body.replace("Dökument", "D\\u00f6kument"),
-          (body) => `${body.slice(0, -1)},"note":"x"}`,
-          (body) => body.replace(/("index":\d+),("nested":\{[^}]*\})/, "$2,$1"),
-          (body) => body.replace(/("index":\d+)/, "$1.0"),
-          () => " ",
-          () => "{}",
-          () => "null",
-          () => "not JSON",
-          () => '{"id":1}'
-        ]
-        const bodies = changes.map((change, index) => {
-          const body = chain.bodies[placeOf(index) - 1]!
-          assert.notStrictEqual(change(body), body, String(index))
-          return [placeOf(index), change(body)] as const
-        })
-        yield* tamper(setBodies(table, new Map(bodies)))
+        const changes = [
+          ["resource_name", "replaceOne(resource_name, 'ö', '\\\\u00f6')"],
+          ["resource_name", "concat(' ', resource_name)"],
+          [
+            "metadata",
+            `replaceRegexpOne(metadata, '("index":\\\\d+),("nested":[^}]*})', '\\\\2,\\\\1')`
+          ],
+          ["metadata", `replaceRegexpOne(metadata, '("index":\\\\d+)', '\\\\1.0')`],
+          ["metadata", "concat(metadata, ' ')"],
+          ["metadata", "'{}'"],
+          ["metadata", "'not JSON'"]
+        ] as const
+        yield* tamper(
+          ...changes.map(
+            ([column, value], index) =>
+              `ALTER TABLE ${table} UPDATE ${column} = ${value}`
+              + ` WHERE sequence_number = ${placeOf(index)}`
+          )
+        )
         const breaks = found(yield* broken())
-        for (const [at, body] of bodies) assert.deepInclude(breaks, [at, "content_mismatch"], body)
+        for (const [index, change] of changes.entries())
+          assert.deepInclude(breaks, [placeOf(index), "content_mismatch"], String(change))
       })
     )
   )
@@ -275,8 +276,7 @@ describe("rows that come and go", () => {
     withChain(({ table }) =>
       Effect.gen(function* () {
         yield* tamper(
-          `INSERT INTO ${table} (kafka_partition, kafka_offset, body)`
-            + ` SELECT kafka_partition, kafka_offset, json FROM ${table}`
+          `INSERT INTO ${table} SELECT * FROM ${table}`
             + ` WHERE sequence_number IN (${AT}, ${AT + 1})`
         )
         const report = yield* broken()
@@ -293,9 +293,8 @@ describe("rows that come and go", () => {
     withChain(({ table }) =>
       Effect.gen(function* () {
         yield* tamper(
-          `INSERT INTO ${table} (kafka_partition, kafka_offset, sequence_number, body)`
-            + ` SELECT kafka_partition, kafka_offset, 0, json FROM ${table}`
-            + ` WHERE sequence_number = ${AT}`
+          `INSERT INTO ${table} SELECT * REPLACE (0 AS sequence_number)`
+            + ` FROM (SELECT * FROM ${table} WHERE sequence_number = ${AT})`
         )
         assert.deepStrictEqual(found(yield* broken()), [[0, "duplicate_sequence"]])
         const part = yield* verify({ tenantId: TENANT, fromSequence: 5, toSequence: 9 })
@@ -359,13 +358,16 @@ describe("rows that come and go", () => {
   it.live("two swapped", () =>
     withChain(({ chain, table }) =>
       Effect.gen(function* () {
-        yield* tamper(
-          setBody(table, AT, chain.bodies[AT]!),
-          setBody(table, AT + 1, chain.bodies[AT - 1]!)
-        )
+        const moved = (from: number, to: number) =>
+          chain.bodies[from - 1]!.replace(`"sequence_number":${from}`, `"sequence_number":${to}`)
+        const swapped = new Map([
+          [AT, moved(AT + 1, AT)],
+          [AT + 1, moved(AT, AT + 1)]
+        ])
+        yield* replaceRows(table, swapped)
         const report = yield* broken()
         assert.strictEqual(report.breaks[0]!.sequence_number, AT)
-        for (const at of [AT, AT + 1]) assert.deepInclude(found(report), [at, "content_mismatch"])
+        for (const at of [AT, AT + 1]) assert.deepInclude(found(report), [at, "hash_mismatch"])
       })
     )
   )
@@ -609,11 +611,11 @@ describe("erasure", () => {
       return withChain(
         ({ table }) =>
           Effect.gen(function* () {
-            yield* tamper(
-              `ALTER TABLE ${table} DELETE WHERE sequence_number = ${AT}`,
-              setBody(table, EVENTS + 1, after(made.bodies.at(-1)!))
-            )
-            yield* store([body])
+            const rows = new Map([
+              [AT, body],
+              [EVENTS + 1, after(made.bodies.at(-1)!)]
+            ])
+            yield* replaceRows(table, rows)
             assert.deepInclude(found(yield* broken()), [AT, "content_mismatch"])
           }),
         () => new CheckpointWorld(),
@@ -638,25 +640,18 @@ describe("erasure", () => {
     })
   })
 
-  it.live("leaves no field that could say anything", () => {
+  it.live("stands at its time, and stays", () => {
     const { erased, made } = chain()
     const [at, body] = erased[0]!
     return withChain(
       ({ table }) =>
         Effect.gen(function* () {
-          yield* tamper(`ALTER TABLE ${table} DELETE WHERE sequence_number = ${at}`)
-          yield* store([body])
+          yield* replaceRow(table, at, body)
           yield* valid()
-          const others = [
-            body.replace(/"erased_at":"[^"]*"/, `"erased_at":"${createdAt(1)}"`),
-            body.replace('"details_hash"', `"details_salt":"${"0".repeat(32)}","details_hash"`),
-            body.replace('"outcome":"success"', '"outcome":"success","metadata":{"made":"up"}'),
-            body.replace('"type":"human"', '"type":"human","email":"made@up"'),
-            body.replace(/,"erased_at":"[^"]*"/, "")
-          ]
-          for (const other of others) {
-            assert.notStrictEqual(other, body)
-            yield* tamper(setBody(table, at, other))
+          for (const other of ["erased_at + 1", "toDateTime64(0, 6, 'UTC')"]) {
+            yield* tamper(
+              `ALTER TABLE ${table} UPDATE erased_at = ${other} WHERE sequence_number = ${at}`
+            )
             assert.deepInclude(found(yield* broken()), [at, "content_mismatch"], other)
           }
         }),
@@ -702,7 +697,7 @@ describe("bounds", () => {
           [1_100, 2_300, 1_201]
         )
         const other = new Chain(TENANT).extend(1_099)
-        yield* tamper(setBody(table, 1_099, other.bodies.at(-1)!))
+        yield* replaceRow(table, 1_099, other.bodies.at(-1)!)
         const broke = yield* broken({ fromSequence: 1_100, toSequence: 2_300 })
         assert.deepStrictEqual(found(broke), [[1_100, "prev_hash_mismatch"]])
         assert.strictEqual(broke.breaks[0]!.actual, JSON.parse(chain.bodies[1_099]!).prev_hash)
@@ -733,7 +728,7 @@ describe("breaks", () => {
     withChain(({ chain, table }) =>
       Effect.gen(function* () {
         const body = chain.bodies[AT - 1]!
-        yield* tamper(setBody(table, AT, changed(body, '"details_salt":"0011')))
+        yield* replaceRow(table, AT, changed(body, '"details_salt":"0011'))
         const [first]: VerifyReport["breaks"] = (yield* broken()).breaks
         assert.strictEqual(first?.event_id, `event-${AT}`)
         assert.include(first?.expected, JSON.parse(body).details_hash)
