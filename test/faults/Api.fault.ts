@@ -83,8 +83,8 @@ const subscribersOf = async (url: string): Promise<number> => {
 }
 
 const SLEEPERS = 8
-/** Milliseconds after which a stream is closed on which nothing moves. */
-const CLOSED_MS = 90_000
+/** Milliseconds: nothing has moved for 60 s, at the first look or at the second. */
+const CLOSED_MS = 150_000
 const LARGE_BATCHES = 40
 /** KiB that the process may grow by: the queues, the requests, and what node has not given back. */
 const GROWN_KIB_MAX = 256 * 1_024

@@ -1,11 +1,12 @@
 /** Another program with alk's account at the broker ends a transaction of alk: it counts whole, or not. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Effect, Exit, type Scope } from "effect"
 import { makeTransactionalWriter } from "../../src/adapters/kafka/Writers.ts"
 import { SEND_RECORDS_MAX, type TopicKind } from "../../src/domain/records/Topics.ts"
 import type { EventLog, TransactionalWriter } from "../../src/ports/EventLog.ts"
 import {
   ADD_PARTITIONS_TO_TXN,
+  DESCRIBE_PRODUCERS,
   END_TXN,
   type Fate,
   LIST_OFFSETS,
@@ -39,7 +40,11 @@ const start = Effect.fnUntraced(function* (prefix: string) {
   const proxy = yield* flakyProxy
   const id = `${prefix}-w`
   const open = makeTransactionalWriter(through(proxy), prefix, id, { placed: signingOf(prefix) })
-  const added = () => proxy.seen.filter((apiKey) => apiKey === ADD_PARTITIONS_TO_TXN).length
+  /** Until all was written: a refusal asks the coordinator once more. */
+  const added = () =>
+    proxy.seen
+      .slice(0, proxy.seen.lastIndexOf(PRODUCE))
+      .filter((apiKey) => apiKey === ADD_PARTITIONS_TO_TXN).length
   /** Before the first request of a kind that follows the event at an offset. */
   const before = (wanted: number, foreign: ForeignEnd & { readonly at: number }) => {
     let isDone = false
@@ -50,7 +55,7 @@ const start = Effect.fnUntraced(function* (prefix: string) {
       return "forward"
     }
   }
-  return { added, before, open, writer: yield* open }
+  return { added, before, open, proxy, writer: yield* open }
 })
 
 const commit = (writer: TransactionalWriter, value: string, events = [value]) =>
@@ -125,6 +130,30 @@ describe("a transaction that has begun to write", () => {
         const failed = yield* Effect.flip(commit(started.writer, "two"))
         assert.strictEqual(failed._tag, "LogUnavailable")
         yield* assertKept(started, ["one"])
+      })
+    )
+  )
+
+  it.live("all of its records, and its next owner starts before its end: it is fenced", () =>
+    withLog((prefix) =>
+      Effect.gen(function* () {
+        const started = yield* start(prefix)
+        const produced = () => started.proxy.seen.filter((apiKey) => apiKey === PRODUCE).length
+        let next: Promise<TransactionalWriter> | undefined
+        const open = yield* Effect.map(Effect.context<Scope.Scope>(), (context) =>
+          Effect.provide(started.open, context)
+        )
+        started.proxy.decide = async (apiKey): Promise<Fate> => {
+          if (apiKey !== DESCRIBE_PRODUCERS || produced() < 2 || next !== undefined)
+            return "forward"
+          next = Effect.runPromise(open)
+          await next
+          return "forward"
+        }
+        const failed = yield* Effect.flip(commit(started.writer, "one"))
+        assert.strictEqual(failed._tag, "WriterFenced")
+        yield* commit(yield* Effect.promise(() => next!), "next")
+        for (const topic of written) yield* assertTexts(topic, ["next"])
       })
     )
   )

@@ -10,6 +10,7 @@ export const FETCH = 1
 export const LIST_OFFSETS = 2
 export const ADD_PARTITIONS_TO_TXN = 24
 export const END_TXN = 26
+export const DESCRIBE_PRODUCERS = 61
 
 /**
  * What becomes of a request: it is forwarded; the connection ends instead of it; the broker gets

@@ -38,21 +38,20 @@ export const checkPlaces = (
 }
 
 /**
- * Whether the transaction that is open is still the one that began with these records.
- * @throws Error if another program has ended that, with the identity of its writer
+ * What is wrong where the transaction that is open is not the one that began with these records:
+ * it was ended with the identity of its writer.
  */
-export const checkBegins = (
+export const endOfBegun = (
   begins: ReadonlyMap<string, number>,
   states: ReadonlyArray<ProducerState>
-): void => {
+): string | undefined => {
   for (const state of states) {
     const key = keyOf(state)
     const begin = begins.get(key)
     if (begin === undefined || state.transactionStart === begin) continue
-    throw new Error(
-      `another program has ended the transaction of alk that began in ${key} at offset ${begin}`
-    )
+    return `another program has ended the transaction of alk that began in ${key} at offset ${begin}`
   }
+  return undefined
 }
 
 /** Another owner of the partition has begun to write: this writer is over. */

@@ -25,7 +25,7 @@ import {
   WriterFenced
 } from "../../ports/EventLog.ts"
 import { AppendedRecords } from "./AppendedRecords.ts"
-import { checkBegins, checkPlaces, PlaceTaken, SeenPlaces, TakenOver } from "./ExpectedPlaces.ts"
+import { checkPlaces, endOfBegun, PlaceTaken, SeenPlaces, TakenOver } from "./ExpectedPlaces.ts"
 import {
   BatchReplaced,
   BatchSender,
@@ -464,7 +464,10 @@ class Transactions {
     }
     await begun.added
     if (begun.partitions.size > 0) {
-      checkBegins(begun.begins, await this.#sender.statesNow([...begun.partitions.values()]))
+      const partitions = [...begun.partitions.values()]
+      const states = await this.#sender.statesNow(partitions)
+      const ended = endOfBegun(begun.begins, states)
+      if (ended !== undefined) await this.#refuse(ended, partitions, shouldContinue)
       await this.#end("commit", shouldContinue)
     }
     for (const records of groups) {
@@ -640,11 +643,21 @@ class Transactions {
       return await this.#sender.send(batches, shouldContinue)
     } catch (error) {
       if (!isFenced(error)) throw error
-      // Only asks whether the identity counts: whatever this would begin is never committed.
-      await this.#add(batches, shouldContinue)
       const names = batches.map(keyOf).join(", ")
-      throw new Error(`a leader of ${names} refuses the epoch that the coordinator takes`)
+      const why = `a leader of ${names} refuses the epoch that the coordinator takes`
+      return await this.#refuse(why, batches, shouldContinue)
     }
+  }
+
+  /** @throws if a newer writer has fenced this one, else an Error that says why */
+  async #refuse(
+    why: string,
+    partitions: ReadonlyArray<TopicPartition>,
+    shouldContinue: () => boolean
+  ): Promise<never> {
+    // Only asks whether the identity counts: whatever this would begin is never committed.
+    await this.#add(partitions, shouldContinue)
+    throw new Error(why)
   }
 
   /** Abort what is open. @throws if this writer has been fenced */
