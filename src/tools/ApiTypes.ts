@@ -13,13 +13,25 @@ const FLAGS = ["--root-types", "--root-types-no-schema-prefix", "--immutable"]
 /** Where the client and the console import them from. */
 export const API_TYPES_FILE = "src/client/gen/Api.d.ts"
 
+/** A schema without its examples; names of properties may be any. */
+const withoutExamples = (schema: unknown, areNames = false): unknown => {
+  if (Array.isArray(schema)) return schema.map((item) => withoutExamples(item))
+  if (typeof schema !== "object" || schema === null) return schema
+  return Object.fromEntries(
+    Object.entries(schema)
+      .filter(([name]) => areNames || (name !== "example" && name !== "examples"))
+      .map(([name, value]) => [name, withoutExamples(value, !areNames && name === "properties")])
+  )
+}
+
 /** The declarations of a document. */
 export const apiTypes = (openApi: string): string => {
   const folder = mkdtempSync(join(tmpdir(), "alk-types-"))
   try {
     const [document, types] = [join(folder, "openapi.json"), join(folder, "Api.d.ts")]
     // The schemas alone: with every parameter and refusal of every route they are ten times as long.
-    writeFileSync(document, JSON.stringify({ ...(parseJson(openApi) as Fields), paths: {} }))
+    const schemas = withoutExamples({ ...(parseJson(openApi) as Fields), paths: {} })
+    writeFileSync(document, JSON.stringify(schemas))
     const args = ["--import", HOOK, CLI, document, "--output", types, ...FLAGS]
     const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" })
     if (status !== 0) throw new Error(`openapi-typescript: ${stderr}`)

@@ -14,6 +14,9 @@ import { acceptModule, moduleText, splitModule } from "./WasmModules.ts"
 /** Where the program imports the protobuf code from. */
 const OTLP_CODE = "src/services/ingest/otlp/gen"
 
+/** What the definitions say themselves. */
+const DOC_COMMENTS = /^ *\/\*\*\n(?: *\*.*\n)+\n?/gm
+
 const otlpFiles = (): ReadonlyArray<readonly [string, string]> => {
   const folder = mkdtempSync(join(tmpdir(), "alk-otlp-"))
   try {
@@ -22,7 +25,8 @@ const otlpFiles = (): ReadonlyArray<readonly [string, string]> => {
       .filter((entry) => entry.isFile())
       .map((entry) => {
         const file = join(entry.parentPath, entry.name)
-        return [join(OTLP_CODE, relative(folder, file)), readFileSync(file, "utf8")] as const
+        const code = readFileSync(file, "utf8").replaceAll(DOC_COMMENTS, "")
+        return [join(OTLP_CODE, relative(folder, file)), code] as const
       })
   } finally {
     rmSync(folder, { recursive: true })

@@ -38,32 +38,7 @@ export interface components {
                 readonly errorMessage: string;
             };
         };
-        /**
-         * @description `opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest` in OTLP's JSON mapping.
-         * @example {
-         *       "resourceMetrics": [
-         *         {
-         *           "scopeMetrics": [
-         *             {
-         *               "metrics": [
-         *                 {
-         *                   "name": "gen_ai.client.token.usage",
-         *                   "sum": {
-         *                     "dataPoints": [
-         *                       {
-         *                         "timeUnixNano": "1795860001000000000",
-         *                         "asInt": "512"
-         *                       }
-         *                     ]
-         *                   }
-         *                 }
-         *               ]
-         *             }
-         *           ]
-         *         }
-         *       ]
-         *     }
-         */
+        /** @description `opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest` in OTLP's JSON mapping. */
         readonly ExportMetricsServiceRequest: {
             readonly resourceMetrics?: readonly {
                 readonly [key: string]: unknown;
@@ -78,30 +53,7 @@ export interface components {
                 readonly errorMessage: string;
             };
         };
-        /**
-         * @description `opentelemetry.proto.collector.logs.v1.ExportLogsServiceRequest` in OTLP's JSON mapping.
-         * @example {
-         *       "resourceLogs": [
-         *         {
-         *           "scopeLogs": [
-         *             {
-         *               "logRecords": [
-         *                 {
-         *                   "timeUnixNano": "1795860001000000000",
-         *                   "eventName": "gen_ai.user.message",
-         *                   "traceId": "5b8efff798038103d269b633813fc60c",
-         *                   "spanId": "eee19b7ec3c1b174",
-         *                   "body": {
-         *                     "stringValue": "Where is my parcel?"
-         *                   }
-         *                 }
-         *               ]
-         *             }
-         *           ]
-         *         }
-         *       ]
-         *     }
-         */
+        /** @description `opentelemetry.proto.collector.logs.v1.ExportLogsServiceRequest` in OTLP's JSON mapping. */
         readonly ExportLogsServiceRequest: {
             readonly resourceLogs?: readonly {
                 readonly [key: string]: unknown;
@@ -116,51 +68,12 @@ export interface components {
                 readonly errorMessage: string;
             };
         };
-        /**
-         * @description `opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest` in OTLP's JSON mapping: ids in hex, enums as numbers (names are understood), 64-bit integers as strings or numbers.
-         * @example {
-         *       "resourceSpans": [
-         *         {
-         *           "resource": {
-         *             "attributes": [
-         *               {
-         *                 "key": "service.name",
-         *                 "value": {
-         *                   "stringValue": "support-agent"
-         *                 }
-         *               }
-         *             ]
-         *           },
-         *           "scopeSpans": [
-         *             {
-         *               "spans": [
-         *                 {
-         *                   "traceId": "5b8efff798038103d269b633813fc60c",
-         *                   "spanId": "eee19b7ec3c1b174",
-         *                   "name": "answer a ticket",
-         *                   "startTimeUnixNano": "1795860001000000000",
-         *                   "endTimeUnixNano": "1795860002000000000"
-         *                 }
-         *               ]
-         *             }
-         *           ]
-         *         }
-         *       ]
-         *     }
-         */
+        /** @description `opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest` in OTLP's JSON mapping: ids in hex, enums as numbers (names are understood), 64-bit integers as strings or numbers. */
         readonly ExportTraceServiceRequest: {
             readonly resourceSpans?: readonly {
                 readonly [key: string]: unknown;
             }[] | null;
         };
-        /**
-         * @example {
-         *       "error": "events: an array of 1 to 1000 items is required",
-         *       "code": "invalid_request",
-         *       "field": "events",
-         *       "request_id": "5f0c6d0e-8f0a-4a55-9d3b-1f6f3f8f0b11"
-         *     }
-         */
         readonly TextError: {
             /** @description For people; begins with the field at fault where there is one. */
             readonly error: string;
@@ -174,26 +87,7 @@ export interface components {
             /** @description The `X-Request-Id` of this request. */
             readonly request_id: string;
         };
-        /**
-         * @description Written to the log; counts what passed validation. The receipt is final.
-         * @example {
-         *       "receipt_id": "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293",
-         *       "status": "pending",
-         *       "accepted": 1,
-         *       "rejected": 0,
-         *       "ids": [
-         *         "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11"
-         *       ],
-         *       "errors": [],
-         *       "results": [
-         *         {
-         *           "index": 0,
-         *           "op": "execution.start",
-         *           "execution_id": "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11"
-         *         }
-         *       ]
-         *     }
-         */
+        /** @description Written to the log; counts what passed validation. The receipt is final. */
         readonly TraceBatchAccepted: {
             /** @description Names the request: `GET /v1/receipts/{id}`. */
             readonly receipt_id: string;
@@ -224,27 +118,7 @@ export interface components {
             /** @description Names the field or the id. */
             readonly message: string;
         };
-        /**
-         * @description Durable, chained and visible to every read.
-         * @example {
-         *       "receipt_id": "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293",
-         *       "status": "committed",
-         *       "accepted": 1,
-         *       "rejected": 0,
-         *       "ids": [
-         *         "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11"
-         *       ],
-         *       "errors": [],
-         *       "results": [
-         *         {
-         *           "index": 0,
-         *           "op": "execution.start",
-         *           "outcome": "created",
-         *           "execution_id": "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11"
-         *         }
-         *       ]
-         *     }
-         */
+        /** @description Durable, chained and visible to every read. */
         readonly TraceBatchResult: {
             /** @description Names the request: `GET /v1/receipts/{id}`. */
             readonly receipt_id: string;
@@ -409,75 +283,14 @@ export interface components {
             /** @description An id of your own, instead of an `idempotency_key`. */
             readonly id?: string | null;
         };
-        /**
-         * @example {
-         *       "operations": [
-         *         {
-         *           "op": "execution.start",
-         *           "agent_id": "support-agent",
-         *           "id": "run-42"
-         *         },
-         *         {
-         *           "op": "span.start",
-         *           "execution_id": "run-42",
-         *           "id": "run-42/search",
-         *           "span_type": "TOOL_CALL",
-         *           "name": "search"
-         *         },
-         *         {
-         *           "op": "span.event",
-         *           "span_id": "run-42/search",
-         *           "event_type": "tool.request"
-         *         },
-         *         {
-         *           "op": "span.end",
-         *           "span_id": "run-42/search"
-         *         },
-         *         {
-         *           "op": "execution.end",
-         *           "execution_id": "run-42"
-         *         }
-         *       ]
-         *     }
-         */
         readonly TraceBatchInput: {
             readonly operations: readonly components["schemas"]["TraceOperationInput"][];
         };
-        /**
-         * @example {
-         *       "events": [
-         *         {
-         *           "id": "0197a1f0-3ba1-7e07-b3d8-1a2b3c4d5e6f",
-         *           "execution_id": "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11",
-         *           "span_id": "0197a1f0-3b90-7a44-8c02-6d5e4f3a2b19",
-         *           "sequence_number": 1,
-         *           "event_type": "tool.request",
-         *           "timestamp": "2026-11-21T10:00:01.123456Z",
-         *           "payload": {
-         *             "query": "refund policy"
-         *           }
-         *         }
-         *       ]
-         *     }
-         */
         readonly TraceEventList: {
             readonly events: readonly components["schemas"]["TraceEvent"][];
             /** @description There is more: give this as `cursor`. Absent at the end. */
             readonly next_cursor?: string;
         };
-        /**
-         * @example {
-         *       "id": "0197a1f0-3ba1-7e07-b3d8-1a2b3c4d5e6f",
-         *       "execution_id": "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11",
-         *       "span_id": "0197a1f0-3b90-7a44-8c02-6d5e4f3a2b19",
-         *       "sequence_number": 1,
-         *       "event_type": "tool.request",
-         *       "timestamp": "2026-11-21T10:00:01.123456Z",
-         *       "payload": {
-         *         "query": "refund policy"
-         *       }
-         *     }
-         */
         readonly TraceEvent: {
             readonly id: string;
             readonly execution_id: string;
@@ -506,14 +319,6 @@ export interface components {
         };
         /** @description The events without the object around them. */
         readonly TraceEventArray: readonly components["schemas"]["TraceEventInput"][];
-        /**
-         * @example {
-         *       "event_type": "tool.request",
-         *       "payload": {
-         *         "query": "refund policy"
-         *       }
-         *     }
-         */
         readonly TraceEventInput: {
             /** @description An id of your own; a repeated one with the same content is stored once. */
             readonly id?: string | null;
@@ -529,36 +334,9 @@ export interface components {
                 readonly [key: string]: unknown;
             } | null;
         };
-        /**
-         * @example {
-         *       "events": [
-         *         {
-         *           "event_type": "tool.request"
-         *         },
-         *         {
-         *           "event_type": "tool.response"
-         *         }
-         *       ]
-         *     }
-         */
         readonly TraceEventsInput: {
             readonly events: readonly components["schemas"]["TraceEventInput"][];
         };
-        /**
-         * @example {
-         *       "id": "0197a1f0-3b90-7a44-8c02-6d5e4f3a2b19",
-         *       "execution_id": "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11",
-         *       "parent_span_id": "5b1f0c9e-7d3a-8c21-a4f0-9e6d2c1b0a37",
-         *       "caused_by_span_ids": [],
-         *       "span_type": "TOOL_CALL",
-         *       "name": "search",
-         *       "status": "RUNNING",
-         *       "started_at": "2026-11-21T10:00:01.123456Z",
-         *       "metadata": {
-         *         "tool": "search"
-         *       }
-         *     }
-         */
         readonly Span: {
             readonly id: string;
             readonly execution_id: string;
@@ -635,12 +413,6 @@ export interface components {
             /** @description This one and further ones of the same code, beyond the 20 that are named. */
             readonly count?: number;
         };
-        /**
-         * @example {
-         *       "status": "FAILED",
-         *       "error": "timeout"
-         *     }
-         */
         readonly SpanEnd: {
             /**
              * @description COMPLETED if missing.
@@ -660,37 +432,6 @@ export interface components {
                 readonly [key: string]: unknown;
             }) | null;
         };
-        /**
-         * @example {
-         *       "span": {
-         *         "id": "0197a1f0-3b90-7a44-8c02-6d5e4f3a2b19",
-         *         "execution_id": "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11",
-         *         "parent_span_id": "5b1f0c9e-7d3a-8c21-a4f0-9e6d2c1b0a37",
-         *         "caused_by_span_ids": [],
-         *         "span_type": "TOOL_CALL",
-         *         "name": "search",
-         *         "status": "RUNNING",
-         *         "started_at": "2026-11-21T10:00:01.123456Z",
-         *         "metadata": {
-         *           "tool": "search"
-         *         }
-         *       },
-         *       "events": [
-         *         {
-         *           "id": "0197a1f0-3ba1-7e07-b3d8-1a2b3c4d5e6f",
-         *           "execution_id": "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11",
-         *           "span_id": "0197a1f0-3b90-7a44-8c02-6d5e4f3a2b19",
-         *           "sequence_number": 1,
-         *           "event_type": "tool.request",
-         *           "timestamp": "2026-11-21T10:00:01.123456Z",
-         *           "payload": {
-         *             "query": "refund policy"
-         *           }
-         *         }
-         *       ],
-         *       "events_total": 1
-         *     }
-         */
         readonly SpanWithEvents: {
             readonly span: components["schemas"]["Span"];
             readonly events: readonly components["schemas"]["TraceEvent"][];
@@ -714,13 +455,11 @@ export interface components {
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC, microseconds.
-                 * @example 2026-01-31T12:00:00.123456Z
                  */
                 readonly from: string;
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC, microseconds.
-                 * @example 2026-01-31T12:00:00.123456Z
                  */
                 readonly to: string;
                 /**
@@ -759,7 +498,6 @@ export interface components {
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC, microseconds.
-                 * @example 2026-01-31T12:00:00.123456Z
                  */
                 readonly created_at: string;
             } | null;
@@ -773,7 +511,6 @@ export interface components {
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly verified_at: string;
             readonly duration_ms: number;
@@ -798,65 +535,7 @@ export interface components {
             readonly expected: string;
             readonly actual: string;
         };
-        /**
-         * @description What differs between two executions, `a` and `b`.
-         * @example {
-         *       "a": {
-         *         "agent_name": "Support agent",
-         *         "started_at": "2026-11-21T10:00:01.123456Z",
-         *         "spans": 2,
-         *         "errors": 0,
-         *         "calls": 1,
-         *         "input_tokens": 812,
-         *         "output_tokens": 96,
-         *         "execution_id": "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11",
-         *         "status": "COMPLETED"
-         *       },
-         *       "b": {
-         *         "agent_name": "Support agent",
-         *         "started_at": "2026-11-21T10:00:01.123456Z",
-         *         "spans": 2,
-         *         "errors": 0,
-         *         "calls": 1,
-         *         "input_tokens": 812,
-         *         "output_tokens": 96,
-         *         "execution_id": "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a12",
-         *         "status": "FAILED"
-         *       },
-         *       "counts": {
-         *         "same": 1,
-         *         "changed": 1,
-         *         "added": 0,
-         *         "removed": 0
-         *       },
-         *       "spans": [
-         *         {
-         *           "change": "changed",
-         *           "type": "LLM_CALL",
-         *           "name": "draft an answer",
-         *           "depth": 1,
-         *           "a": {
-         *             "span_id": "0197a1f0-3b90-7a44-8c02-6d5e4f3a2b19",
-         *             "status": "COMPLETED",
-         *             "duration_us": 812000
-         *           },
-         *           "b": {
-         *             "span_id": "0197a1f0-3ba1-7e07-b3d8-1a2b3c4d5e6f",
-         *             "status": "FAILED",
-         *             "duration_us": 30000000
-         *           },
-         *           "differences": [
-         *             {
-         *               "field": "status",
-         *               "a": "\"COMPLETED\"",
-         *               "b": "\"FAILED\""
-         *             }
-         *           ]
-         *         }
-         *       ],
-         *       "spans_omitted": 0
-         *     }
-         */
+        /** @description What differs between two executions, `a` and `b`. */
         readonly ExecutionDiff: {
             readonly a: components["schemas"]["ComparedExecution"];
             readonly b: components["schemas"]["ComparedExecution"];
@@ -914,7 +593,6 @@ export interface components {
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly started_at: string;
             /** @description All of its spans. */
@@ -1075,40 +753,11 @@ export interface components {
              */
             readonly synthetic?: true;
         };
-        /**
-         * @example {
-         *       "spans": [
-         *         {
-         *           "id": "0197a1f0-3b90-7a44-8c02-6d5e4f3a2b19",
-         *           "execution_id": "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11",
-         *           "parent_span_id": "5b1f0c9e-7d3a-8c21-a4f0-9e6d2c1b0a37",
-         *           "caused_by_span_ids": [],
-         *           "span_type": "TOOL_CALL",
-         *           "name": "search",
-         *           "status": "RUNNING",
-         *           "started_at": "2026-11-21T10:00:01.123456Z",
-         *           "metadata": {
-         *             "tool": "search"
-         *           }
-         *         }
-         *       ]
-         *     }
-         */
         readonly SpanList: {
             readonly spans: readonly components["schemas"]["Span"][];
             /** @description There is more: give this as `cursor`. Absent at the end. */
             readonly next_cursor?: string;
         };
-        /**
-         * @example {
-         *       "id": "ticket-42/search",
-         *       "span_type": "TOOL_CALL",
-         *       "name": "search",
-         *       "metadata": {
-         *         "tool": "search"
-         *       }
-         *     }
-         */
         readonly SpanInput: {
             /** @description An id of your own; else one is made. */
             readonly id?: string | null;
@@ -1168,7 +817,6 @@ export interface components {
             /**
              * Format: date-time
              * @description When the copies in the topic are gone by themselves; null: as long as the topic keeps them.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly topic_copy_until?: string | null;
         };
@@ -1193,40 +841,10 @@ export interface components {
             /** @description The user that the first of its facts names. */
             readonly user_id?: string;
         };
-        /**
-         * @example {
-         *       "reason": "request of the data subject"
-         *     }
-         */
         readonly TraceEraseInput: {
             /** @description Kept in the chain, whatever else goes. */
             readonly reason: string;
         };
-        /**
-         * @example {
-         *       "id": "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11",
-         *       "agent_id": "support-agent",
-         *       "agent_name": "Support agent",
-         *       "status": "RUNNING",
-         *       "root_span_id": "5b1f0c9e-7d3a-8c21-a4f0-9e6d2c1b0a37",
-         *       "trigger": "ticket.created",
-         *       "started_at": "2026-11-21T10:00:01.123456Z",
-         *       "metadata": {
-         *         "ticket": "T-42"
-         *       },
-         *       "created_at": "2026-11-21T10:00:01.130000Z",
-         *       "summary": {
-         *         "spans": 2,
-         *         "errors": 0,
-         *         "calls": 1,
-         *         "input_tokens": 812,
-         *         "output_tokens": 96,
-         *         "models": [
-         *           "gpt-4.1-mini"
-         *         ]
-         *       }
-         *     }
-         */
         readonly Execution: {
             readonly id: string;
             readonly agent_id: string;
@@ -1262,12 +880,6 @@ export interface components {
             readonly erased_at?: string;
             readonly summary?: components["schemas"]["ExecutionSummary"];
         };
-        /**
-         * @example {
-         *       "status": "COMPLETED",
-         *       "ended_at": "2026-11-21T10:00:03.500000Z"
-         *     }
-         */
         readonly ExecutionEnd: {
             /**
              * @description COMPLETED if missing.
@@ -1284,38 +896,6 @@ export interface components {
                 readonly [key: string]: unknown;
             } | null;
         };
-        /**
-         * @example {
-         *       "executions": [
-         *         {
-         *           "id": "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11",
-         *           "agent_id": "support-agent",
-         *           "agent_name": "Support agent",
-         *           "status": "RUNNING",
-         *           "root_span_id": "5b1f0c9e-7d3a-8c21-a4f0-9e6d2c1b0a37",
-         *           "trigger": "ticket.created",
-         *           "started_at": "2026-11-21T10:00:01.123456Z",
-         *           "metadata": {
-         *             "ticket": "T-42"
-         *           },
-         *           "created_at": "2026-11-21T10:00:01.130000Z",
-         *           "summary": {
-         *             "spans": 2,
-         *             "errors": 0,
-         *             "calls": 1,
-         *             "input_tokens": 812,
-         *             "output_tokens": 96,
-         *             "models": [
-         *               "gpt-4.1-mini"
-         *             ]
-         *           }
-         *         }
-         *       ],
-         *       "total": 1,
-         *       "page": 1,
-         *       "page_size": 50
-         *     }
-         */
         readonly ExecutionList: {
             readonly executions: readonly components["schemas"]["Execution"][];
             /** @description Executions that match the filter, exact. */
@@ -1323,18 +903,6 @@ export interface components {
             readonly page: number;
             readonly page_size: number;
         };
-        /**
-         * @example {
-         *       "agent_id": "support-agent",
-         *       "agent_name": "Support agent",
-         *       "trigger": "ticket.created",
-         *       "metadata": {
-         *         "ticket": "T-42"
-         *       },
-         *       "id": "ticket-42",
-         *       "started_at": "2026-11-21T10:00:01.123456Z"
-         *     }
-         */
         readonly ExecutionInput: {
             /** @description Which agent runs. */
             readonly agent_id: string;
@@ -1356,16 +924,6 @@ export interface components {
             /** @description An id of your own, instead of an `idempotency_key`. */
             readonly id?: string | null;
         };
-        /**
-         * @example {
-         *       "error": {
-         *         "code": "invalid_request",
-         *         "message": "page: must be an integer from 1 on, not \"0\"",
-         *         "field": "page",
-         *         "request_id": "5f0c6d0e-8f0a-4a55-9d3b-1f6f3f8f0b11"
-         *       }
-         *     }
-         */
         readonly Error: {
             readonly error: {
                 /**
@@ -1381,23 +939,8 @@ export interface components {
                 readonly request_id: string;
             };
         };
-        /**
-         * @example {
-         *       "id": "3-1289",
-         *       "state": "open",
-         *       "kind": "failed",
-         *       "reason": "the step failed: no time: x",
-         *       "quarantined_at": "2026-11-21T12:00:00.000000Z",
-         *       "partition": 3,
-         *       "command_offset": 1289,
-         *       "bytes": 731
-         *     }
-         */
         readonly QuarantinedCommand: {
-            /**
-             * @description `<partition>-<offset>` of the command on `alk.commands`.
-             * @example 3-1289
-             */
+            /** @description `<partition>-<offset>` of the command on `alk.commands`. */
             readonly id: string;
             /**
              * @description `open` until somebody has replayed or dropped it.
@@ -1432,20 +975,12 @@ export interface components {
             /** @description Why. */
             readonly settled_reason?: string;
         };
-        /**
-         * @example {
-         *       "reason": "fixed by version 0.1.1"
-         *     }
-         */
         readonly QuarantineReason: {
             /** @description Why, for the log. */
             readonly reason?: string | null;
         };
         readonly QuarantineReplay: {
-            /**
-             * @description `<partition>-<offset>` of the command on `alk.commands`.
-             * @example 3-1289
-             */
+            /** @description `<partition>-<offset>` of the command on `alk.commands`. */
             readonly id: string;
             /** @enum {string} */
             readonly state: "replayed";
@@ -1466,10 +1001,7 @@ export interface components {
             };
         };
         readonly ShownCommand: {
-            /**
-             * @description `<partition>-<offset>` of the command on `alk.commands`.
-             * @example 3-1289
-             */
+            /** @description `<partition>-<offset>` of the command on `alk.commands`. */
             readonly id: string;
             /**
              * @description `open` until somebody has replayed or dropped it.
@@ -1559,11 +1091,6 @@ export interface components {
             /** @description The signed checkpoint that says so, a C2SP signed note. */
             readonly note: string;
         };
-        /**
-         * @example {
-         *       "tenant": "initech"
-         *     }
-         */
         readonly DeletionConfirmation: {
             /** @description Its id again. */
             readonly tenant: string;
@@ -1620,78 +1147,18 @@ export interface components {
                 readonly removed_at: string | null;
             }[];
         };
-        /**
-         * @example {
-         *       "reason": "the case is closed"
-         *     }
-         */
         readonly RetentionReason: {
             /** @description Why, for the log. */
             readonly reason?: string | null;
         };
-        /**
-         * @example {
-         *       "reason": "case 2026-17"
-         *     }
-         */
         readonly HoldInput: {
             /** @description Why nothing may be removed; it is kept and shown. */
             readonly reason: string;
         };
-        /**
-         * @example {
-         *       "days": 365
-         *     }
-         */
         readonly RetentionInput: {
             /** @description null: keep them for ever. */
             readonly days: number | null;
         };
-        /**
-         * @example {
-         *       "state": "done",
-         *       "partitions": 8,
-         *       "counts": [
-         *         4,
-         *         8
-         *       ],
-         *       "topics": [
-         *         {
-         *           "topic": "commands",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "events",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "traces",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "checkpoints",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "receipts",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "state",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "progress",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "quarantine",
-         *           "partitions": 8
-         *         }
-         *       ],
-         *       "waiting_for": []
-         *     }
-         */
         readonly AddedPartitions: {
             /** @description Partitions that every process works on. */
             readonly partitions: number;
@@ -1713,61 +1180,12 @@ export interface components {
             /** @description Partitions that no sequencer, or no projection, works on yet. */
             readonly waiting_for: readonly number[];
         };
-        /**
-         * @example {
-         *       "to": 8,
-         *       "dry_run": true
-         *     }
-         */
         readonly PartitionsInput: {
             /** @description Partitions that each topic has afterwards. */
             readonly to: number;
             /** @description Only say whether it can be done. */
             readonly dry_run?: boolean | null;
         };
-        /**
-         * @example {
-         *       "partitions": 8,
-         *       "counts": [
-         *         4,
-         *         8
-         *       ],
-         *       "topics": [
-         *         {
-         *           "topic": "commands",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "events",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "traces",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "checkpoints",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "receipts",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "state",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "progress",
-         *           "partitions": 8
-         *         },
-         *         {
-         *           "topic": "quarantine",
-         *           "partitions": 8
-         *         }
-         *       ]
-         *     }
-         */
         readonly PartitionCounts: {
             /** @description Partitions that every process works on. */
             readonly partitions: number;
@@ -1810,7 +1228,6 @@ export interface components {
             /**
              * Format: date-time
              * @description A use of the key, or of a session that somebody has signed in with it. The last one is at most an hour later: a use is written once an hour. Absent: none is known.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly last_used_at?: string;
         };
@@ -1844,16 +1261,6 @@ export interface components {
              */
             readonly expires_at?: string;
         };
-        /**
-         * @example {
-         *       "scopes": [
-         *         "read",
-         *         "write"
-         *       ],
-         *       "label": "ingest of the web shop",
-         *       "expires_in": 7776000
-         *     }
-         */
         readonly ApiKeyInput: {
             readonly scopes: readonly ("read" | "write")[];
             /**
@@ -1894,33 +1301,11 @@ export interface components {
             readonly page: number;
             readonly page_size: number;
         };
-        /**
-         * @example {
-         *       "id": "initech",
-         *       "name": "Initech Inc."
-         *     }
-         */
         readonly TenantInput: {
             readonly id: string;
             /** @description 1 to 256 characters. */
             readonly name?: string | null;
         };
-        /**
-         * @example {
-         *       "session": {
-         *         "id": "ses_5d7c1f2e9a3b4c6d8e0f1a2b3c4d5e6f",
-         *         "tenant_id": "acme",
-         *         "key_id": "key_01980d2c-7a5b-7c3e-9d41-0f6a2b8c4d5e",
-         *         "scopes": [
-         *           "read"
-         *         ],
-         *         "created_at": "2026-11-21T10:00:00.000000Z",
-         *         "expires_at": "2026-11-21T22:00:00.000000Z",
-         *         "idle_seconds": 3600
-         *       },
-         *       "admin": null
-         *     }
-         */
         readonly SessionState: {
             /** @description Of an API key; null: signed out. */
             readonly session: components["schemas"]["Session"] | null;
@@ -1938,64 +1323,23 @@ export interface components {
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly created_at: string;
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly expires_at: string;
             /** @description Unused for longer, it ends before. */
             readonly idle_seconds: number;
         };
-        /**
-         * @description One of the two.
-         * @example {
-         *       "key": "alk_live_2f9d8c7b6a5e4d3c2b1a0f9e8d7c6b5a"
-         *     }
-         */
+        /** @description One of the two. */
         readonly SessionInput: {
             /** @description An API key, or the admin token. */
             readonly key?: string | null;
             /** @description A sign-in code, as the first start shows it: works once. */
             readonly code?: string | null;
         };
-        /**
-         * @example {
-         *       "tenant_id": "acme",
-         *       "scopes": [
-         *         "write"
-         *       ],
-         *       "key": {
-         *         "id": "key_01980d2c-7a5b-7c3e-9d41-0f6a2b8c4d5e",
-         *         "kind": "api_key",
-         *         "label": "ingest of the web shop",
-         *         "hint": "alk_live_3fJx…",
-         *         "created_at": "2026-11-21T10:00:01.204711Z"
-         *       },
-         *       "limits": {
-         *         "body_bytes_max": 16777216,
-         *         "batch_items_max": 1000,
-         *         "event_bytes_max": 65536,
-         *         "metadata_bytes_max": 32768,
-         *         "payload_bytes_max": 65536,
-         *         "action_length_max": 128,
-         *         "idempotency_key_length_max": 255,
-         *         "otlp_spans_max": 20000,
-         *         "page_size_default": 50,
-         *         "page_size_max": 1000,
-         *         "paged_entries_max": 10000000,
-         *         "trace_page_size_max": 10000,
-         *         "where_length_max": 4096,
-         *         "streams_max": 100,
-         *         "events_per_second_max": null,
-         *         "exports_at_once_max": null
-         *       },
-         *       "has_admin_token": true
-         *     }
-         */
         readonly Me: {
             /** @description Whose data the key reads and writes; `_system` with the admin token. */
             readonly tenant_id: string;
@@ -2061,36 +1405,7 @@ export interface components {
              */
             readonly expires_at?: string;
         };
-        /**
-         * @description A finished check, whatever it found.
-         * @example {
-         *       "valid": true,
-         *       "status": "valid",
-         *       "tenant_id": "acme",
-         *       "scheme": "alk-chain-v1",
-         *       "bounds": {
-         *         "from": "1970-01-01T00:00:00.000000Z",
-         *         "to": "2261-12-31T23:59:59.999999Z",
-         *         "from_sequence": null,
-         *         "to_sequence": null
-         *       },
-         *       "events_checked": 1,
-         *       "events_in_bounds": 1,
-         *       "first_sequence_number": 1,
-         *       "last_sequence_number": 1,
-         *       "head": {
-         *         "sequence_number": 1,
-         *         "hash": "a19e04463d7283d996fbb267a54e66443e07b050f5b633a4dad754cbbf58b16c",
-         *         "created_at": "2026-11-21T10:00:01.204711Z"
-         *       },
-         *       "erased_events": 0,
-         *       "assurance": "self_attested",
-         *       "breaks": [],
-         *       "breaks_total": 0,
-         *       "verified_at": "2026-11-21T12:00:00.000000Z",
-         *       "duration_ms": 3
-         *     }
-         */
+        /** @description A finished check, whatever it found. */
         readonly VerifyReport: {
             readonly valid: boolean;
             /**
@@ -2108,13 +1423,11 @@ export interface components {
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC, microseconds.
-                 * @example 2026-01-31T12:00:00.123456Z
                  */
                 readonly from: string;
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC, microseconds.
-                 * @example 2026-01-31T12:00:00.123456Z
                  */
                 readonly to: string;
                 /**
@@ -2152,7 +1465,6 @@ export interface components {
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC, microseconds.
-                 * @example 2026-01-31T12:00:00.123456Z
                  */
                 readonly created_at: string;
             } | null;
@@ -2165,7 +1477,6 @@ export interface components {
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly verified_at: string;
             readonly duration_ms: number;
@@ -2188,7 +1499,6 @@ export interface components {
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC, microseconds.
-                 * @example 2026-01-31T12:00:00.123456Z
                  */
                 readonly pruned_at: string;
             };
@@ -2216,13 +1526,11 @@ export interface components {
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC, microseconds.
-                 * @example 2026-01-31T12:00:00.123456Z
                  */
                 readonly from: string;
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC, microseconds.
-                 * @example 2026-01-31T12:00:00.123456Z
                  */
                 readonly to: string;
                 /**
@@ -2260,7 +1568,6 @@ export interface components {
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC, microseconds.
-                 * @example 2026-01-31T12:00:00.123456Z
                  */
                 readonly created_at: string;
             } | null;
@@ -2273,7 +1580,6 @@ export interface components {
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly verified_at: string;
             readonly duration_ms: number;
@@ -2296,7 +1602,6 @@ export interface components {
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC, microseconds.
-                 * @example 2026-01-31T12:00:00.123456Z
                  */
                 readonly pruned_at: string;
             };
@@ -2330,34 +1635,7 @@ export interface components {
             readonly hash?: string;
             readonly breaks_total: number;
         };
-        /**
-         * @description What a share link covers. Nothing in it names the link, its maker or its key.
-         * @example {
-         *       "tenant": {
-         *         "id": "acme",
-         *         "name": "Acme Inc."
-         *       },
-         *       "label": "for the auditor",
-         *       "from": "2026-01-01T00:00:00.000000Z",
-         *       "to": null,
-         *       "filters": {
-         *         "actor_id": "user_1"
-         *       },
-         *       "created_at": "2026-11-21T10:00:00.000000Z",
-         *       "expires_at": "2026-11-28T10:00:00.000000Z",
-         *       "uses": 1,
-         *       "events": 42,
-         *       "checkpoint": {
-         *         "tenant_id": "acme",
-         *         "tree_size": 1,
-         *         "root_hash": "67dccfd19774bcfc6ae7e4494a9af32d0dab21353f8251660dd993c0b44b7d6b",
-         *         "created_at": "2026-11-21T12:00:10.000000Z",
-         *         "key_id": "6a83ba34",
-         *         "note": "alk/acme\n1\nZ9zP0Zd0vPxq5+RJSprzLQ2rITU/glFmDdmTwLRLfWs=\n\n— alk aoO6NAa4WuCeLEE9dt2qNchqKnz66TWnrsPjZbevDFR1ZtslEhbYS2IRhxUTn+gp/V24VrgjtXiGj3k912COoQcSvwU=\n"
-         *       },
-         *       "has_traces": false
-         *     }
-         */
+        /** @description What a share link covers. Nothing in it names the link, its maker or its key. */
         readonly SharedScope: {
             /** @description Whose log it is. */
             readonly tenant: {
@@ -2368,13 +1646,11 @@ export interface components {
             /**
              * Format: date-time
              * @description null: from the start.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly from: string | null;
             /**
              * Format: date-time
              * @description null: to the end, whenever it is used.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly to: string | null;
             /** @description The conditions beside the bounds, as parameters of the event list. */
@@ -2384,13 +1660,11 @@ export interface components {
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly created_at: string;
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly expires_at: string;
             readonly max_uses?: number;
@@ -2401,17 +1675,7 @@ export interface components {
             /** @description Whether the execution traces of the period are covered too. They are not where the link has conditions other than `from` and `to`: those select events. */
             readonly has_traces: boolean;
         };
-        /**
-         * @description A signed checkpoint. A kept `note` proves any later change of what it covers; `/.well-known/alk-keys.json` has the keys.
-         * @example {
-         *       "tenant_id": "acme",
-         *       "tree_size": 1,
-         *       "root_hash": "67dccfd19774bcfc6ae7e4494a9af32d0dab21353f8251660dd993c0b44b7d6b",
-         *       "created_at": "2026-11-21T12:00:10.000000Z",
-         *       "key_id": "6a83ba34",
-         *       "note": "alk/acme\n1\nZ9zP0Zd0vPxq5+RJSprzLQ2rITU/glFmDdmTwLRLfWs=\n\n— alk aoO6NAa4WuCeLEE9dt2qNchqKnz66TWnrsPjZbevDFR1ZtslEhbYS2IRhxUTn+gp/V24VrgjtXiGj3k912COoQcSvwU=\n"
-         *     }
-         */
+        /** @description A signed checkpoint. A kept `note` proves any later change of what it covers; `/.well-known/alk-keys.json` has the keys. */
         readonly Checkpoint_1: {
             /** @description Whose chain it is. */
             readonly tenant_id: string;
@@ -2437,23 +1701,7 @@ export interface components {
             /** @description The checkpoint itself: a C2SP tlog-checkpoint as signed note, Ed25519. */
             readonly note: string;
         };
-        /**
-         * @description A share link without its token, which is not stored.
-         * @example {
-         *       "id": "lnk_019a8f3c-0000-7000-8000-000000000000",
-         *       "label": "for the auditor",
-         *       "from": "2026-01-01T00:00:00.000000Z",
-         *       "to": null,
-         *       "filters": {
-         *         "actor_id": "user_1"
-         *       },
-         *       "created_at": "2026-11-21T10:00:00.000000Z",
-         *       "expires_at": "2026-11-28T10:00:00.000000Z",
-         *       "uses": 1,
-         *       "created_by": "key_1",
-         *       "last_used_at": "2026-11-22T08:15:00.000000Z"
-         *     }
-         */
+        /** @description A share link without its token, which is not stored. */
         readonly ShareLink: {
             /** @description Names the link; not its token. */
             readonly id: string;
@@ -2461,13 +1709,11 @@ export interface components {
             /**
              * Format: date-time
              * @description null: from the start.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly from: string | null;
             /**
              * Format: date-time
              * @description null: to the end, whenever it is used.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly to: string | null;
             /** @description The conditions beside the bounds, as parameters of the event list. */
@@ -2477,13 +1723,11 @@ export interface components {
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly created_at: string;
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly expires_at: string;
             readonly max_uses?: number;
@@ -2493,13 +1737,11 @@ export interface components {
             /**
              * Format: date-time
              * @description When it was used last; absent if it was not, or not since this is kept.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly last_used_at?: string;
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly revoked_at?: string;
             /**
@@ -2508,29 +1750,6 @@ export interface components {
              */
             readonly ended?: "revoked" | "expired" | "used_up";
         };
-        /**
-         * @example {
-         *       "links": [
-         *         {
-         *           "id": "lnk_019a8f3c-0000-7000-8000-000000000000",
-         *           "label": "for the auditor",
-         *           "from": "2026-01-01T00:00:00.000000Z",
-         *           "to": null,
-         *           "filters": {
-         *             "actor_id": "user_1"
-         *           },
-         *           "created_at": "2026-11-21T10:00:00.000000Z",
-         *           "expires_at": "2026-11-28T10:00:00.000000Z",
-         *           "uses": 1,
-         *           "created_by": "key_1",
-         *           "last_used_at": "2026-11-22T08:15:00.000000Z"
-         *         }
-         *       ],
-         *       "total": 1,
-         *       "page": 1,
-         *       "page_size": 1000
-         *     }
-         */
         readonly ShareLinkList: {
             readonly links: readonly components["schemas"]["ShareLink"][];
             /** @description Entries in all, exact. */
@@ -2538,25 +1757,6 @@ export interface components {
             readonly page: number;
             readonly page_size: number;
         };
-        /**
-         * @example {
-         *       "id": "lnk_019a8f3c-0000-7000-8000-000000000000",
-         *       "label": "for the auditor",
-         *       "from": "2026-01-01T00:00:00.000000Z",
-         *       "to": null,
-         *       "filters": {
-         *         "actor_id": "user_1"
-         *       },
-         *       "created_at": "2026-11-21T10:00:00.000000Z",
-         *       "expires_at": "2026-11-28T10:00:00.000000Z",
-         *       "uses": 1,
-         *       "created_by": "key_1",
-         *       "last_used_at": "2026-11-22T08:15:00.000000Z",
-         *       "token": "shr_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg",
-         *       "url": "https://alk.example/v1/share/export/pdf",
-         *       "page_url": "https://alk.example/share#shr_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg"
-         *     }
-         */
         readonly CreatedShareLink: {
             /** @description Names the link; not its token. */
             readonly id: string;
@@ -2564,13 +1764,11 @@ export interface components {
             /**
              * Format: date-time
              * @description null: from the start.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly from: string | null;
             /**
              * Format: date-time
              * @description null: to the end, whenever it is used.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly to: string | null;
             /** @description The conditions beside the bounds, as parameters of the event list. */
@@ -2580,13 +1778,11 @@ export interface components {
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly created_at: string;
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly expires_at: string;
             readonly max_uses?: number;
@@ -2596,13 +1792,11 @@ export interface components {
             /**
              * Format: date-time
              * @description When it was used last; absent if it was not, or not since this is kept.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly last_used_at?: string;
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly revoked_at?: string;
             /**
@@ -2617,15 +1811,6 @@ export interface components {
             /** @description The page for people that the link opens. The token is behind `#`, which browsers send nowhere. Absent where the console is off. */
             readonly page_url?: string;
         };
-        /**
-         * @example {
-         *       "from": "2026-01-01T00:00:00Z",
-         *       "filters": {
-         *         "actor_id": "user_1"
-         *       },
-         *       "max_uses": 3
-         *     }
-         */
         readonly ShareLinkInput: {
             /** @description Inclusive lower bound on `timestamp`. An RFC 3339 date-time, a date (its first moment in UTC), `now`, or a time from now such as `-24h`; units are s, m, h, d and w. */
             readonly from?: string | null;
@@ -2686,29 +1871,7 @@ export interface components {
             /** @description 1 to 256 characters. */
             readonly label?: string | null;
         };
-        /**
-         * @description An export that is made in the background.
-         * @example {
-         *       "id": "exp_019a8f3c-0000-7000-8000-000000000000",
-         *       "kind": "pack",
-         *       "pdf": true,
-         *       "label": "third quarter",
-         *       "status": "running",
-         *       "stage": "verifying",
-         *       "progress": {
-         *         "done": 40000,
-         *         "total": 120000,
-         *         "unit": "events"
-         *       },
-         *       "from": "2026-07-01T00:00:00.000000Z",
-         *       "to": "2026-09-30T23:59:59.999999Z",
-         *       "filters": {
-         *         "actor_id": "user_1"
-         *       },
-         *       "created_by": "key_1",
-         *       "created_at": "2026-11-21T10:00:00.000000Z"
-         *     }
-         */
+        /** @description An export that is made in the background. */
         readonly ExportJob: {
             /** @description Names the job. */
             readonly id: string;
@@ -2743,13 +1906,11 @@ export interface components {
             /**
              * Format: date-time
              * @description null: from the start.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly from: string | null;
             /**
              * Format: date-time
              * @description null: to the end, when it is made.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly to: string | null;
             /** @description The conditions beside the bounds, as parameters of the event list. */
@@ -2761,19 +1922,16 @@ export interface components {
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly created_at: string;
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly finished_at?: string;
             /**
              * Format: date-time
              * @description From when on the file is removed; once it is done.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly expires_at?: string;
             /** @description Size of the file. */
@@ -2789,35 +1947,6 @@ export interface components {
                 readonly message: string;
             };
         };
-        /**
-         * @example {
-         *       "exports": [
-         *         {
-         *           "id": "exp_019a8f3c-0000-7000-8000-000000000000",
-         *           "kind": "pack",
-         *           "pdf": true,
-         *           "label": "third quarter",
-         *           "status": "running",
-         *           "stage": "verifying",
-         *           "progress": {
-         *             "done": 40000,
-         *             "total": 120000,
-         *             "unit": "events"
-         *           },
-         *           "from": "2026-07-01T00:00:00.000000Z",
-         *           "to": "2026-09-30T23:59:59.999999Z",
-         *           "filters": {
-         *             "actor_id": "user_1"
-         *           },
-         *           "created_by": "key_1",
-         *           "created_at": "2026-11-21T10:00:00.000000Z"
-         *         }
-         *       ],
-         *       "total": 1,
-         *       "page": 1,
-         *       "page_size": 1000
-         *     }
-         */
         readonly ExportJobList: {
             readonly exports: readonly components["schemas"]["ExportJob"][];
             /** @description Entries in all, exact. */
@@ -2825,16 +1954,6 @@ export interface components {
             readonly page: number;
             readonly page_size: number;
         };
-        /**
-         * @example {
-         *       "kind": "csv",
-         *       "from": "2026-01-01T00:00:00Z",
-         *       "filters": {
-         *         "actor_id": "user_1"
-         *       },
-         *       "label": "user_1"
-         *     }
-         */
         readonly ExportJobInput: {
             /**
              * @description `pdf`: the report for people. `pack`: a ZIP that proves itself offline. `csv`, `ndjson` and `ocsf`: the events as a table, as lines, or as lines in the form of OCSF.
@@ -2901,31 +2020,7 @@ export interface components {
             /** @description 1 to 256 characters. */
             readonly label?: string | null;
         };
-        /**
-         * @description That the second tree only added to the first.
-         * @example {
-         *       "tenant_id": "acme",
-         *       "first": {
-         *         "tenant_id": "acme",
-         *         "tree_size": 1,
-         *         "root_hash": "67dccfd19774bcfc6ae7e4494a9af32d0dab21353f8251660dd993c0b44b7d6b",
-         *         "created_at": "2026-11-21T12:00:10.000000Z",
-         *         "key_id": "6a83ba34",
-         *         "note": "alk/acme\n1\nZ9zP0Zd0vPxq5+RJSprzLQ2rITU/glFmDdmTwLRLfWs=\n\n— alk aoO6NAa4WuCeLEE9dt2qNchqKnz66TWnrsPjZbevDFR1ZtslEhbYS2IRhxUTn+gp/V24VrgjtXiGj3k912COoQcSvwU=\n"
-         *       },
-         *       "second": {
-         *         "tenant_id": "acme",
-         *         "tree_size": 2,
-         *         "root_hash": "401c2234fe603f29034850a95ce6575ce753fff4c72b6968564fada7e58531a4",
-         *         "created_at": "2026-11-21T12:00:20.000000Z",
-         *         "key_id": "6a83ba34",
-         *         "note": "alk/acme\n2\nQBwiNP5gPykDSFCpXOZXXOdT//THK2loVk+tp+WFMaQ=\n\n— alk aoO6NNA7nvxNLfGLYoBQKjUe+9ryRPJq1xmrhDNgAnJJwy0kAyExFl1PY+uvjYsgLoF7W+pCycYAXSBcOp4e7FcG3Ac=\n"
-         *       },
-         *       "proof": [
-         *         "0afa723473444d6061dd14ceef47038f8c7ec001d8e25d73789e297e49697a37"
-         *       ]
-         *     }
-         */
+        /** @description That the second tree only added to the first. */
         readonly ConsistencyProof: {
             readonly tenant_id: string;
             readonly first: components["schemas"]["Checkpoint_1"];
@@ -2933,27 +2028,7 @@ export interface components {
             /** @description In the order of RFC 9162, section 2.1. */
             readonly proof: readonly string[];
         };
-        /**
-         * @description That the event, or trace fact, is part of the tree of the checkpoint.
-         * @example {
-         *       "tenant_id": "acme",
-         *       "sequence_number": 1,
-         *       "leaf_index": 0,
-         *       "event_hash": "a19e04463d7283d996fbb267a54e66443e07b050f5b633a4dad754cbbf58b16c",
-         *       "leaf_hash": "67dccfd19774bcfc6ae7e4494a9af32d0dab21353f8251660dd993c0b44b7d6b",
-         *       "proof": [
-         *         "0afa723473444d6061dd14ceef47038f8c7ec001d8e25d73789e297e49697a37"
-         *       ],
-         *       "checkpoint": {
-         *         "tenant_id": "acme",
-         *         "tree_size": 2,
-         *         "root_hash": "401c2234fe603f29034850a95ce6575ce753fff4c72b6968564fada7e58531a4",
-         *         "created_at": "2026-11-21T12:00:20.000000Z",
-         *         "key_id": "6a83ba34",
-         *         "note": "alk/acme\n2\nQBwiNP5gPykDSFCpXOZXXOdT//THK2loVk+tp+WFMaQ=\n\n— alk aoO6NNA7nvxNLfGLYoBQKjUe+9ryRPJq1xmrhDNgAnJJwy0kAyExFl1PY+uvjYsgLoF7W+pCycYAXSBcOp4e7FcG3Ac=\n"
-         *       }
-         *     }
-         */
+        /** @description That the event, or trace fact, is part of the tree of the checkpoint. */
         readonly InclusionProof: {
             readonly tenant_id: string;
             /**
@@ -2974,29 +2049,7 @@ export interface components {
             readonly proof: readonly string[];
             readonly checkpoint: components["schemas"]["Checkpoint_1"];
         };
-        /**
-         * @description Largest tree first.
-         * @example {
-         *       "checkpoints": [
-         *         {
-         *           "tenant_id": "acme",
-         *           "tree_size": 2,
-         *           "root_hash": "401c2234fe603f29034850a95ce6575ce753fff4c72b6968564fada7e58531a4",
-         *           "created_at": "2026-11-21T12:00:20.000000Z",
-         *           "key_id": "6a83ba34",
-         *           "note": "alk/acme\n2\nQBwiNP5gPykDSFCpXOZXXOdT//THK2loVk+tp+WFMaQ=\n\n— alk aoO6NNA7nvxNLfGLYoBQKjUe+9ryRPJq1xmrhDNgAnJJwy0kAyExFl1PY+uvjYsgLoF7W+pCycYAXSBcOp4e7FcG3Ac=\n"
-         *         },
-         *         {
-         *           "tenant_id": "acme",
-         *           "tree_size": 1,
-         *           "root_hash": "67dccfd19774bcfc6ae7e4494a9af32d0dab21353f8251660dd993c0b44b7d6b",
-         *           "created_at": "2026-11-21T12:00:10.000000Z",
-         *           "key_id": "6a83ba34",
-         *           "note": "alk/acme\n1\nZ9zP0Zd0vPxq5+RJSprzLQ2rITU/glFmDdmTwLRLfWs=\n\n— alk aoO6NAa4WuCeLEE9dt2qNchqKnz66TWnrsPjZbevDFR1ZtslEhbYS2IRhxUTn+gp/V24VrgjtXiGj3k912COoQcSvwU=\n"
-         *         }
-         *       ]
-         *     }
-         */
+        /** @description Largest tree first. */
         readonly CheckpointList: {
             readonly checkpoints: readonly components["schemas"]["Checkpoint_1"][];
         };
@@ -3005,13 +2058,11 @@ export interface components {
             /**
              * Format: int64
              * @description Place in the tenant's chain, from 1 without gaps.
-             * @example 1
              */
             readonly sequence_number: number;
             /**
              * Format: date-time
              * @description When it was chained, UTC; never decreases.
-             * @example 2026-11-21T12:00:00.000000Z
              */
             readonly created_at: string;
             /** @description Hash of the event before it in the tenant's chain, 64 zeros for the first. */
@@ -3021,28 +2072,7 @@ export interface components {
             /** @description SHA-256 over content_hash, prev_hash, tenant, sequence and created_at. */
             readonly hash: string;
         };
-        /**
-         * @description The tenant's chain as the log has it.
-         * @example {
-         *       "scheme": "alk-chain-v1",
-         *       "tenant_id": "acme",
-         *       "length": 1,
-         *       "genesis_hash": "0000000000000000000000000000000000000000000000000000000000000000",
-         *       "head": {
-         *         "sequence_number": 1,
-         *         "hash": "a19e04463d7283d996fbb267a54e66443e07b050f5b633a4dad754cbbf58b16c",
-         *         "created_at": "2026-11-21T10:00:01.204711Z"
-         *       },
-         *       "checkpoint": {
-         *         "tenant_id": "acme",
-         *         "tree_size": 1,
-         *         "root_hash": "67dccfd19774bcfc6ae7e4494a9af32d0dab21353f8251660dd993c0b44b7d6b",
-         *         "created_at": "2026-11-21T12:00:10.000000Z",
-         *         "key_id": "6a83ba34",
-         *         "note": "alk/acme\n1\nZ9zP0Zd0vPxq5+RJSprzLQ2rITU/glFmDdmTwLRLfWs=\n\n— alk aoO6NAa4WuCeLEE9dt2qNchqKnz66TWnrsPjZbevDFR1ZtslEhbYS2IRhxUTn+gp/V24VrgjtXiGj3k912COoQcSvwU=\n"
-         *       }
-         *     }
-         */
+        /** @description The tenant's chain as the log has it. */
         readonly Chain: {
             /**
              * @description `alk-chain-v1` of events, `alk-trace-v1` of trace facts.
@@ -3065,23 +2095,12 @@ export interface components {
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC, microseconds.
-                 * @example 2026-01-31T12:00:00.123456Z
                  */
                 readonly created_at: string;
             } | null;
             readonly checkpoint?: components["schemas"]["Checkpoint"];
         };
-        /**
-         * @description The newest one; it may be a few seconds older than the head.
-         * @example {
-         *       "tenant_id": "acme",
-         *       "tree_size": 1,
-         *       "root_hash": "67dccfd19774bcfc6ae7e4494a9af32d0dab21353f8251660dd993c0b44b7d6b",
-         *       "created_at": "2026-11-21T12:00:10.000000Z",
-         *       "key_id": "6a83ba34",
-         *       "note": "alk/acme\n1\nZ9zP0Zd0vPxq5+RJSprzLQ2rITU/glFmDdmTwLRLfWs=\n\n— alk aoO6NAa4WuCeLEE9dt2qNchqKnz66TWnrsPjZbevDFR1ZtslEhbYS2IRhxUTn+gp/V24VrgjtXiGj3k912COoQcSvwU=\n"
-         *     }
-         */
+        /** @description The newest one; it may be a few seconds older than the head. */
         readonly Checkpoint: {
             /** @description Whose chain it is. */
             readonly tenant_id: string;
@@ -3148,7 +2167,6 @@ export interface components {
             /**
              * Format: date-time
              * @description RFC 3339, UTC, microseconds.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly verified_at: string;
             readonly inclusion?: components["schemas"]["EventInclusion"] & unknown;
@@ -3166,41 +2184,7 @@ export interface components {
             /** @description The signed note that has the root. */
             readonly checkpoint: string;
         };
-        /**
-         * @description Exactly one of `events`, `receipt` and `checkpoint`.
-         * @example {
-         *       "events": [
-         *         {
-         *           "id": "evt-1",
-         *           "timestamp": "2026-11-21T10:00:01.000001Z",
-         *           "actor": {
-         *             "id": "user_1",
-         *             "type": "human",
-         *             "email": "ada@example.com"
-         *           },
-         *           "action": "document.read",
-         *           "resource": {
-         *             "id": "doc_1",
-         *             "type": "document",
-         *             "name": "Annual report"
-         *           },
-         *           "outcome": "success",
-         *           "metadata": {
-         *             "ip": "192.0.2.1",
-         *             "pages": 3
-         *           },
-         *           "tenant_id": "acme",
-         *           "sequence_number": 1,
-         *           "created_at": "2026-11-21T10:00:01.204711Z",
-         *           "prev_hash": "0000000000000000000000000000000000000000000000000000000000000000",
-         *           "details_salt": "000102030405060708090a0b0c0d0e0f",
-         *           "details_hash": "557df372fa0e833046be90fb082331b007f71f86dd055fdb52494c771331e740",
-         *           "content_hash": "720738b01724f1cee4e5e8712d2ea5a98c0b0322bf507bb60470bf455521fadd",
-         *           "hash": "a19e04463d7283d996fbb267a54e66443e07b050f5b633a4dad754cbbf58b16c"
-         *         }
-         *       ]
-         *     }
-         */
+        /** @description Exactly one of `events`, `receipt` and `checkpoint`. */
         readonly KeptInput: components["schemas"]["KeptEvents"] | components["schemas"]["KeptReceipt"] | components["schemas"]["KeptCheckpoint"];
         readonly KeptCheckpoint: {
             /** @description A signed note, as `GET /v1/chain/checkpoints/latest` once gave it. */
@@ -3373,28 +2357,7 @@ export interface components {
                 readonly at_once_max: number;
             };
         };
-        /**
-         * @description The members of ClickHouse's format JSON.
-         * @example {
-         *       "meta": [
-         *         {
-         *           "name": "action",
-         *           "type": "String"
-         *         },
-         *         {
-         *           "name": "events",
-         *           "type": "UInt64"
-         *         }
-         *       ],
-         *       "data": [
-         *         {
-         *           "action": "document.read",
-         *           "events": 17
-         *         }
-         *       ],
-         *       "rows": 1
-         *     }
-         */
+        /** @description The members of ClickHouse's format JSON. */
         readonly SqlAnswer: {
             /** @description The columns. */
             readonly meta: readonly {
@@ -3415,12 +2378,6 @@ export interface components {
             /** @description Rows without LIMIT, at least; only with LIMIT. */
             readonly rows_before_limit_at_least?: number;
         };
-        /**
-         * @example {
-         *       "query": "SELECT action, count() AS events FROM events WHERE outcome = 'failure' GROUP BY action",
-         *       "format": "json"
-         *     }
-         */
         readonly SqlInput: {
             /** @description One SELECT in ClickHouse's SQL over the tables of `GET /v1/sql/tables`. */
             readonly query: string;
@@ -3432,54 +2389,17 @@ export interface components {
             /** @description Of CSV: whether it begins with a byte order mark, by which Excel reads it as UTF-8. */
             readonly bom?: boolean | null;
         };
-        /**
-         * @description An audit event as it is stored.
-         * @example {
-         *       "id": "evt-1",
-         *       "timestamp": "2026-11-21T10:00:01.000001Z",
-         *       "actor": {
-         *         "id": "user_1",
-         *         "type": "human",
-         *         "email": "ada@example.com"
-         *       },
-         *       "action": "document.read",
-         *       "resource": {
-         *         "id": "doc_1",
-         *         "type": "document",
-         *         "name": "Annual report"
-         *       },
-         *       "outcome": "success",
-         *       "metadata": {
-         *         "ip": "192.0.2.1",
-         *         "pages": 3
-         *       },
-         *       "tenant_id": "acme",
-         *       "sequence_number": 1,
-         *       "created_at": "2026-11-21T10:00:01.204711Z",
-         *       "prev_hash": "0000000000000000000000000000000000000000000000000000000000000000",
-         *       "details_salt": "000102030405060708090a0b0c0d0e0f",
-         *       "details_hash": "557df372fa0e833046be90fb082331b007f71f86dd055fdb52494c771331e740",
-         *       "content_hash": "720738b01724f1cee4e5e8712d2ea5a98c0b0322bf507bb60470bf455521fadd",
-         *       "hash": "a19e04463d7283d996fbb267a54e66443e07b050f5b633a4dad754cbbf58b16c"
-         *     }
-         */
+        /** @description An audit event as it is stored. */
         readonly AuditEvent: {
-            /**
-             * @description Names the event within the tenant.
-             * @example evt-1
-             */
+            /** @description Names the event within the tenant. */
             readonly id: string;
             /**
              * Format: date-time
              * @description When it happened, UTC.
-             * @example 2026-11-21T10:00:01.000001Z
              */
             readonly timestamp: string;
             readonly actor: components["schemas"]["Actor"];
-            /**
-             * @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own.
-             * @example document.read
-             */
+            /** @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own. */
             readonly action: string;
             readonly resource: components["schemas"]["Resource"];
             /**
@@ -3491,21 +2411,16 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: unknown;
             };
-            /**
-             * @description Whose chain it is in.
-             * @example acme
-             */
+            /** @description Whose chain it is in. */
             readonly tenant_id: string;
             /**
              * Format: int64
              * @description Place in the tenant's chain, from 1 without gaps.
-             * @example 1
              */
             readonly sequence_number: number;
             /**
              * Format: date-time
              * @description When it was chained, UTC; never decreases.
-             * @example 2026-11-21T12:00:00.000000Z
              */
             readonly created_at: string;
             /** @description Hash of the event before it in the tenant's chain, 64 zeros for the first. */
@@ -3521,67 +2436,29 @@ export interface components {
             /**
              * Format: date-time
              * @description When the details were erased, UTC.
-             * @example 2026-11-22T08:00:00.000000Z
              */
             readonly erased_at?: string;
         };
         readonly Resource: {
-            /**
-             * @description What it was done to.
-             * @example doc_1
-             */
+            /** @description What it was done to. */
             readonly id: string;
-            /**
-             * @description The kind of thing it was done to.
-             * @example document
-             */
+            /** @description The kind of thing it was done to. */
             readonly type: string;
-            /**
-             * @description Its name for people; can be erased.
-             * @example Annual report
-             */
+            /** @description Its name for people; can be erased. */
             readonly name?: string;
         };
         readonly Actor: {
-            /**
-             * @description Who acted.
-             * @example user_1
-             */
+            /** @description Who acted. */
             readonly id: string;
             /**
              * @description Who acted: a person, an agent on its own, or a system.
              * @enum {string}
              */
             readonly type: "human" | "agent" | "system";
-            /**
-             * @description The actor's e-mail address; can be erased.
-             * @example ann@example.com
-             */
+            /** @description The actor's e-mail address; can be erased. */
             readonly email?: string;
         };
-        /**
-         * @description The values that matching events have, field by field.
-         * @example {
-         *       "facets": [
-         *         {
-         *           "field": "outcome",
-         *           "groups": [
-         *             {
-         *               "key": "success",
-         *               "count": 41
-         *             },
-         *             {
-         *               "key": "failure",
-         *               "count": 1
-         *             }
-         *           ],
-         *           "values": 2,
-         *           "missing": 0
-         *         }
-         *       ],
-         *       "total": 42
-         *     }
-         */
+        /** @description The values that matching events have, field by field. */
         readonly EventFacets: {
             readonly facets: readonly {
                 /** @description The field, or `metadata.` and the path. */
@@ -3598,20 +2475,7 @@ export interface components {
             }[];
             readonly total: number;
         };
-        /**
-         * @description Events counted by their fields.
-         * @example {
-         *       "groups": [
-         *         {
-         *           "key": "document.read",
-         *           "count": 41
-         *         }
-         *       ],
-         *       "other": 1,
-         *       "missing": 0,
-         *       "total": 42
-         *     }
-         */
+        /** @description Events counted by their fields. */
         readonly EventStats: {
             /** @description The largest groups, by count. An event with a list in metadata is in the group of each value. */
             readonly groups: readonly {
@@ -3629,7 +2493,6 @@ export interface components {
                 /**
                  * Format: date-time
                  * @description RFC 3339, UTC, microseconds.
-                 * @example 2026-01-31T12:00:00.123456Z
                  */
                 readonly start: string;
                 /** @description The value of the first field. */
@@ -3666,56 +2529,7 @@ export interface components {
             readonly p95: number | null;
             readonly p99: number | null;
         };
-        /**
-         * @description One page of events.
-         * @example {
-         *       "events": [
-         *         {
-         *           "id": "evt-1",
-         *           "timestamp": "2026-11-21T10:00:01.000001Z",
-         *           "actor": {
-         *             "id": "user_1",
-         *             "type": "human",
-         *             "email": "ada@example.com"
-         *           },
-         *           "action": "document.read",
-         *           "resource": {
-         *             "id": "doc_1",
-         *             "type": "document",
-         *             "name": "Annual report"
-         *           },
-         *           "outcome": "success",
-         *           "metadata": {
-         *             "ip": "192.0.2.1",
-         *             "pages": 3
-         *           },
-         *           "tenant_id": "acme",
-         *           "sequence_number": 1,
-         *           "created_at": "2026-11-21T10:00:01.204711Z",
-         *           "prev_hash": "0000000000000000000000000000000000000000000000000000000000000000",
-         *           "details_salt": "000102030405060708090a0b0c0d0e0f",
-         *           "details_hash": "557df372fa0e833046be90fb082331b007f71f86dd055fdb52494c771331e740",
-         *           "content_hash": "720738b01724f1cee4e5e8712d2ea5a98c0b0322bf507bb60470bf455521fadd",
-         *           "hash": "a19e04463d7283d996fbb267a54e66443e07b050f5b633a4dad754cbbf58b16c"
-         *         }
-         *       ],
-         *       "total": 1,
-         *       "page": 1,
-         *       "page_size": 50
-         *     }
-         * @example {
-         *       "events": [],
-         *       "rows": [
-         *         {
-         *           "id": "evt_1",
-         *           "metadata.amount": 12.5
-         *         }
-         *       ],
-         *       "total": 1,
-         *       "page": 1,
-         *       "page_size": 50
-         *     }
-         */
+        /** @description One page of events. */
         readonly EventListResponse: {
             /** @description Empty if `fields` are given. */
             readonly events: readonly components["schemas"]["AuditEvent"][];
@@ -3728,50 +2542,17 @@ export interface components {
             readonly page: number;
             readonly page_size: number;
         };
-        /**
-         * @description The event without actor.email, resource.name and metadata.
-         * @example {
-         *       "id": "evt-1",
-         *       "timestamp": "2026-11-21T10:00:01.000001Z",
-         *       "action": "document.read",
-         *       "outcome": "success",
-         *       "tenant_id": "acme",
-         *       "sequence_number": 1,
-         *       "created_at": "2026-11-21T10:00:01.204711Z",
-         *       "prev_hash": "0000000000000000000000000000000000000000000000000000000000000000",
-         *       "details_salt": "000102030405060708090a0b0c0d0e0f",
-         *       "details_hash": "557df372fa0e833046be90fb082331b007f71f86dd055fdb52494c771331e740",
-         *       "content_hash": "720738b01724f1cee4e5e8712d2ea5a98c0b0322bf507bb60470bf455521fadd",
-         *       "hash": "a19e04463d7283d996fbb267a54e66443e07b050f5b633a4dad754cbbf58b16c",
-         *       "actor": {
-         *         "id": "user_1",
-         *         "type": "human"
-         *       },
-         *       "resource": {
-         *         "id": "doc_1",
-         *         "type": "document"
-         *       },
-         *       "erased_at": "2026-11-22T08:00:00.000000Z",
-         *       "topic_copy_until": null
-         *     }
-         */
+        /** @description The event without actor.email, resource.name and metadata. */
         readonly ErasedEvent: {
-            /**
-             * @description Names the event within the tenant.
-             * @example evt-1
-             */
+            /** @description Names the event within the tenant. */
             readonly id: string;
             /**
              * Format: date-time
              * @description When it happened, UTC.
-             * @example 2026-11-21T10:00:01.000001Z
              */
             readonly timestamp: string;
             readonly actor: components["schemas"]["Actor"];
-            /**
-             * @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own.
-             * @example document.read
-             */
+            /** @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own. */
             readonly action: string;
             readonly resource: components["schemas"]["Resource"];
             /**
@@ -3783,21 +2564,16 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: unknown;
             };
-            /**
-             * @description Whose chain it is in.
-             * @example acme
-             */
+            /** @description Whose chain it is in. */
             readonly tenant_id: string;
             /**
              * Format: int64
              * @description Place in the tenant's chain, from 1 without gaps.
-             * @example 1
              */
             readonly sequence_number: number;
             /**
              * Format: date-time
              * @description When it was chained, UTC; never decreases.
-             * @example 2026-11-21T12:00:00.000000Z
              */
             readonly created_at: string;
             /** @description Hash of the event before it in the tenant's chain, 64 zeros for the first. */
@@ -3813,51 +2589,19 @@ export interface components {
             /**
              * Format: date-time
              * @description When the details were erased, UTC.
-             * @example 2026-11-22T08:00:00.000000Z
              */
             readonly erased_at?: string;
             /**
              * Format: date-time
              * @description Until when the topics keep what was erased, the request that brought it included, unless an operator lets them forget it before; null: as long as alk.events keeps it, which has no end as it is configured.
-             * @example 2026-01-31T12:00:00.123456Z
              */
             readonly topic_copy_until: string | null;
         };
-        /**
-         * @example {
-         *       "reason": "erasure request 4711"
-         *     }
-         */
         readonly ErasureInput: {
-            /**
-             * @description Why; kept in the tenant's log for ever, so it should name no person.
-             * @example erasure request 4711
-             */
+            /** @description Why; kept in the tenant's log for ever, so it should name no person. */
             readonly reason: string;
         };
-        /**
-         * @description `pending` until the events are durable, chained and visible to `GET /v1/events`; what is known only then is absent before. `committed` and `failed` are final.
-         * @example {
-         *       "receipt_id": "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293",
-         *       "status": "committed",
-         *       "accepted": 1,
-         *       "rejected": 0,
-         *       "ids": [
-         *         "evt-1"
-         *       ],
-         *       "errors": [],
-         *       "first_sequence_number": 1,
-         *       "last_sequence_number": 1,
-         *       "received_at": "2026-11-21T10:00:01.200000Z",
-         *       "committed_at": "2026-11-21T10:00:01.204711Z",
-         *       "head_hash": "a19e04463d7283d996fbb267a54e66443e07b050f5b633a4dad754cbbf58b16c"
-         *     }
-         * @example {
-         *       "receipt_id": "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293",
-         *       "status": "pending",
-         *       "received_at": "2026-11-21T10:00:01.200000Z"
-         *     }
-         */
+        /** @description `pending` until the events are durable, chained and visible to `GET /v1/events`; what is known only then is absent before. `committed` and `failed` are final. */
         readonly Receipt: {
             /** @description Names the request: `GET /v1/receipts/{id}`. */
             readonly receipt_id: string;
@@ -3925,25 +2669,7 @@ export interface components {
              */
             readonly received_at?: string;
         };
-        /**
-         * @description Written to the log; counts what passed validation. The receipt is final.
-         * @example {
-         *       "receipt_id": "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293",
-         *       "status": "pending",
-         *       "accepted": 1,
-         *       "rejected": 1,
-         *       "ids": [
-         *         "evt_1"
-         *       ],
-         *       "errors": [
-         *         {
-         *           "index": 1,
-         *           "code": "missing_field",
-         *           "message": "actor: required; send {\"id\": …, \"type\": …}"
-         *         }
-         *       ]
-         *     }
-         */
+        /** @description Written to the log; counts what passed validation. The receipt is final. */
         readonly BatchAccepted: {
             /** @description Names the request: `GET /v1/receipts/{id}`. */
             readonly receipt_id: string;
@@ -3958,28 +2684,7 @@ export interface components {
             readonly errors: readonly components["schemas"]["ItemError"][];
             readonly warnings?: readonly components["schemas"]["Warning"][];
         };
-        /**
-         * @description Durable, chained and visible to the list. Without sequence numbers nothing was appended.
-         * @example {
-         *       "receipt_id": "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293",
-         *       "status": "committed",
-         *       "accepted": 2,
-         *       "rejected": 0,
-         *       "ids": [
-         *         "evt_1",
-         *         "evt_2"
-         *       ],
-         *       "errors": [],
-         *       "duplicates": [
-         *         {
-         *           "index": 1,
-         *           "sequence_number": 7
-         *         }
-         *       ],
-         *       "first_sequence_number": 42,
-         *       "last_sequence_number": 42
-         *     }
-         */
+        /** @description Durable, chained and visible to the list. Without sequence numbers nothing was appended. */
         readonly BatchResult: {
             /** @description Names the request: `GET /v1/receipts/{id}`. */
             readonly receipt_id: string;
@@ -4009,22 +2714,15 @@ export interface components {
         readonly BatchArray: readonly components["schemas"]["AuditEventBatchItem"][];
         /** @description An audit event of a batch. */
         readonly AuditEventBatchItem: {
-            /**
-             * @description Names the event. Sending the same event under the same id again adds nothing; without it the service makes a UUIDv7.
-             * @example evt-1
-             */
+            /** @description Names the event. Sending the same event under the same id again adds nothing; without it the service makes a UUIDv7. */
             readonly id?: string | null;
             /**
              * Format: date-time
              * @description When it happened, RFC 3339; an offset is converted to UTC, more than six fraction digits are cut. Without it, the time of acceptance.
-             * @example 2026-11-21T10:00:01.5+01:00
              */
             readonly timestamp?: string | null;
             readonly actor: components["schemas"]["BatchActorInput"];
-            /**
-             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots; with `actions=any`, any 1 to 256 printable characters. Actions that start with alk. are the service's own.
-             * @example document.read
-             */
+            /** @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots; with `actions=any`, any 1 to 256 printable characters. Actions that start with alk. are the service's own. */
             readonly action: string;
             readonly resource: components["schemas"]["ResourceInput"];
             /**
@@ -4032,79 +2730,34 @@ export interface components {
              * @enum {string|null}
              */
             readonly outcome?: "success" | "failure" | "error" | null;
-            /**
-             * @description Anything else, as a JSON object of at most 32768 bytes and 64 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
-             * @example {
-             *       "ip": "192.0.2.1"
-             *     }
-             */
+            /** @description Anything else, as a JSON object of at most 32768 bytes and 64 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings. */
             readonly metadata?: {
                 readonly [key: string]: unknown;
             } | null;
         };
         readonly ResourceInput: {
-            /**
-             * @description What it was done to.
-             * @example doc_1
-             */
+            /** @description What it was done to. */
             readonly id: string;
-            /**
-             * @description The kind of thing it was done to.
-             * @example document
-             */
+            /** @description The kind of thing it was done to. */
             readonly type: string;
-            /**
-             * @description Its name for people; can be erased.
-             * @example Annual report
-             */
+            /** @description Its name for people; can be erased. */
             readonly name?: string | null;
         };
         readonly BatchActorInput: {
-            /**
-             * @description Who acted.
-             * @example user_1
-             */
+            /** @description Who acted. */
             readonly id: string;
             /**
              * @description Without it: human if the actor has an email, else system.
              * @enum {string|null}
              */
             readonly type?: "human" | "agent" | "system" | null;
-            /**
-             * @description The actor's e-mail address; can be erased.
-             * @example ann@example.com
-             */
+            /** @description The actor's e-mail address; can be erased. */
             readonly email?: string | null;
         };
-        /**
-         * @example {
-         *       "events": [
-         *         {
-         *           "id": "evt_1",
-         *           "actor": {
-         *             "id": "user_42",
-         *             "email": "ada@example.com"
-         *           },
-         *           "action": "document.viewed",
-         *           "resource": {
-         *             "id": "doc_7",
-         *             "type": "document"
-         *           }
-         *         }
-         *       ]
-         *     }
-         */
         readonly BatchInput: {
             readonly events: readonly components["schemas"]["AuditEventBatchItem"][];
         };
-        /**
-         * @description Written to the log.
-         * @example {
-         *       "receipt_id": "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293",
-         *       "status": "pending",
-         *       "id": "evt_1"
-         *     }
-         */
+        /** @description Written to the log. */
         readonly EventAccepted: {
             /** @description Names the request: `GET /v1/receipts/{id}`. */
             readonly receipt_id: string;
@@ -4114,54 +2767,17 @@ export interface components {
             readonly id: string;
             readonly warnings?: readonly components["schemas"]["Warning"][];
         };
-        /**
-         * @description An audit event as it is stored.
-         * @example {
-         *       "id": "evt-1",
-         *       "timestamp": "2026-11-21T10:00:01.000001Z",
-         *       "actor": {
-         *         "id": "user_1",
-         *         "type": "human",
-         *         "email": "ada@example.com"
-         *       },
-         *       "action": "document.read",
-         *       "resource": {
-         *         "id": "doc_1",
-         *         "type": "document",
-         *         "name": "Annual report"
-         *       },
-         *       "outcome": "success",
-         *       "metadata": {
-         *         "ip": "192.0.2.1",
-         *         "pages": 3
-         *       },
-         *       "tenant_id": "acme",
-         *       "sequence_number": 1,
-         *       "created_at": "2026-11-21T10:00:01.204711Z",
-         *       "prev_hash": "0000000000000000000000000000000000000000000000000000000000000000",
-         *       "details_salt": "000102030405060708090a0b0c0d0e0f",
-         *       "details_hash": "557df372fa0e833046be90fb082331b007f71f86dd055fdb52494c771331e740",
-         *       "content_hash": "720738b01724f1cee4e5e8712d2ea5a98c0b0322bf507bb60470bf455521fadd",
-         *       "hash": "a19e04463d7283d996fbb267a54e66443e07b050f5b633a4dad754cbbf58b16c"
-         *     }
-         */
+        /** @description An audit event as it is stored. */
         readonly CreatedAuditEvent: {
-            /**
-             * @description Names the event within the tenant.
-             * @example evt-1
-             */
+            /** @description Names the event within the tenant. */
             readonly id: string;
             /**
              * Format: date-time
              * @description When it happened, UTC.
-             * @example 2026-11-21T10:00:01.000001Z
              */
             readonly timestamp: string;
             readonly actor: components["schemas"]["Actor"];
-            /**
-             * @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own.
-             * @example document.read
-             */
+            /** @description What was done, as noun.verb unless any name was taken (`actions=any`). Actions that start with alk. are the service's own. */
             readonly action: string;
             readonly resource: components["schemas"]["Resource"];
             /**
@@ -4173,21 +2789,16 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: unknown;
             };
-            /**
-             * @description Whose chain it is in.
-             * @example acme
-             */
+            /** @description Whose chain it is in. */
             readonly tenant_id: string;
             /**
              * Format: int64
              * @description Place in the tenant's chain, from 1 without gaps.
-             * @example 1
              */
             readonly sequence_number: number;
             /**
              * Format: date-time
              * @description When it was chained, UTC; never decreases.
-             * @example 2026-11-21T12:00:00.000000Z
              */
             readonly created_at: string;
             /** @description Hash of the event before it in the tenant's chain, 64 zeros for the first. */
@@ -4203,48 +2814,21 @@ export interface components {
             /**
              * Format: date-time
              * @description When the details were erased, UTC.
-             * @example 2026-11-22T08:00:00.000000Z
              */
             readonly erased_at?: string;
             readonly warnings?: readonly components["schemas"]["Warning"][];
         };
-        /**
-         * @description An audit event as it is sent.
-         * @example {
-         *       "actor": {
-         *         "id": "user_42",
-         *         "type": "human",
-         *         "email": "ada@example.com"
-         *       },
-         *       "action": "document.viewed",
-         *       "resource": {
-         *         "id": "doc_7",
-         *         "type": "document",
-         *         "name": "Plan"
-         *       },
-         *       "outcome": "success",
-         *       "metadata": {
-         *         "ip": "203.0.113.9"
-         *       }
-         *     }
-         */
+        /** @description An audit event as it is sent. */
         readonly AuditEventInput: {
-            /**
-             * @description Names the event. Sending the same event under the same id again adds nothing; without it the service makes a UUIDv7.
-             * @example evt-1
-             */
+            /** @description Names the event. Sending the same event under the same id again adds nothing; without it the service makes a UUIDv7. */
             readonly id?: string | null;
             /**
              * Format: date-time
              * @description When it happened, RFC 3339; an offset is converted to UTC, more than six fraction digits are cut. Without it, the time of acceptance.
-             * @example 2026-11-21T10:00:01.5+01:00
              */
             readonly timestamp?: string | null;
             readonly actor: components["schemas"]["ActorInput"];
-            /**
-             * @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots; with `actions=any`, any 1 to 256 printable characters. Actions that start with alk. are the service's own.
-             * @example document.read
-             */
+            /** @description What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined by dots; with `actions=any`, any 1 to 256 printable characters. Actions that start with alk. are the service's own. */
             readonly action: string;
             readonly resource: components["schemas"]["ResourceInput"];
             /**
@@ -4252,31 +2836,20 @@ export interface components {
              * @enum {string}
              */
             readonly outcome: "success" | "failure" | "error";
-            /**
-             * @description Anything else, as a JSON object of at most 32768 bytes and 64 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
-             * @example {
-             *       "ip": "192.0.2.1"
-             *     }
-             */
+            /** @description Anything else, as a JSON object of at most 32768 bytes and 64 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings. */
             readonly metadata?: {
                 readonly [key: string]: unknown;
             } | null;
         };
         readonly ActorInput: {
-            /**
-             * @description Who acted.
-             * @example user_1
-             */
+            /** @description Who acted. */
             readonly id: string;
             /**
              * @description Who acted: a person, an agent on its own, or a system.
              * @enum {string}
              */
             readonly type: "human" | "agent" | "system";
-            /**
-             * @description The actor's e-mail address; can be erased.
-             * @example ann@example.com
-             */
+            /** @description The actor's e-mail address; can be erased. */
             readonly email?: string | null;
         };
         /** @description Where everything is that needs no key. */

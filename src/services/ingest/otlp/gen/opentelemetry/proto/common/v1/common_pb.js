@@ -18,51 +18,24 @@
 
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 
-/**
- * Describes the file opentelemetry/proto/common/v1/common.proto.
- */
 export const file_opentelemetry_proto_common_v1_common = /*@__PURE__*/
   fileDesc("CipvcGVudGVsZW1ldHJ5L3Byb3RvL2NvbW1vbi92MS9jb21tb24ucHJvdG8SHW9wZW50ZWxlbWV0cnkucHJvdG8uY29tbW9uLnYxIq0CCghBbnlWYWx1ZRIWCgxzdHJpbmdfdmFsdWUYASABKAlIABIUCgpib29sX3ZhbHVlGAIgASgISAASEwoJaW50X3ZhbHVlGAMgASgDSAASFgoMZG91YmxlX3ZhbHVlGAQgASgBSAASQAoLYXJyYXlfdmFsdWUYBSABKAsyKS5vcGVudGVsZW1ldHJ5LnByb3RvLmNvbW1vbi52MS5BcnJheVZhbHVlSAASQwoMa3ZsaXN0X3ZhbHVlGAYgASgLMisub3BlbnRlbGVtZXRyeS5wcm90by5jb21tb24udjEuS2V5VmFsdWVMaXN0SAASFQoLYnl0ZXNfdmFsdWUYByABKAxIABIfChVzdHJpbmdfdmFsdWVfc3RyaW5kZXgYCCABKAVIAEIHCgV2YWx1ZSJFCgpBcnJheVZhbHVlEjcKBnZhbHVlcxgBIAMoCzInLm9wZW50ZWxlbWV0cnkucHJvdG8uY29tbW9uLnYxLkFueVZhbHVlIkcKDEtleVZhbHVlTGlzdBI3CgZ2YWx1ZXMYASADKAsyJy5vcGVudGVsZW1ldHJ5LnByb3RvLmNvbW1vbi52MS5LZXlWYWx1ZSJlCghLZXlWYWx1ZRILCgNrZXkYASABKAkSNgoFdmFsdWUYAiABKAsyJy5vcGVudGVsZW1ldHJ5LnByb3RvLmNvbW1vbi52MS5BbnlWYWx1ZRIUCgxrZXlfc3RyaW5kZXgYAyABKAUilAEKFEluc3RydW1lbnRhdGlvblNjb3BlEgwKBG5hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRI7CgphdHRyaWJ1dGVzGAMgAygLMicub3BlbnRlbGVtZXRyeS5wcm90by5jb21tb24udjEuS2V5VmFsdWUSIAoYZHJvcHBlZF9hdHRyaWJ1dGVzX2NvdW50GAQgASgNIlgKCUVudGl0eVJlZhISCgpzY2hlbWFfdXJsGAEgASgJEgwKBHR5cGUYAiABKAkSDwoHaWRfa2V5cxgDIAMoCRIYChBkZXNjcmlwdGlvbl9rZXlzGAQgAygJQnsKIGlvLm9wZW50ZWxlbWV0cnkucHJvdG8uY29tbW9uLnYxQgtDb21tb25Qcm90b1ABWihnby5vcGVudGVsZW1ldHJ5LmlvL3Byb3RvL290bHAvY29tbW9uL3YxqgIdT3BlblRlbGVtZXRyeS5Qcm90by5Db21tb24uVjFiBnByb3RvMw");
 
-/**
- * Describes the message opentelemetry.proto.common.v1.AnyValue.
- * Use `create(AnyValueSchema)` to create a new message.
- */
 export const AnyValueSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_common_v1_common, 0);
 
-/**
- * Describes the message opentelemetry.proto.common.v1.ArrayValue.
- * Use `create(ArrayValueSchema)` to create a new message.
- */
 export const ArrayValueSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_common_v1_common, 1);
 
-/**
- * Describes the message opentelemetry.proto.common.v1.KeyValueList.
- * Use `create(KeyValueListSchema)` to create a new message.
- */
 export const KeyValueListSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_common_v1_common, 2);
 
-/**
- * Describes the message opentelemetry.proto.common.v1.KeyValue.
- * Use `create(KeyValueSchema)` to create a new message.
- */
 export const KeyValueSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_common_v1_common, 3);
 
-/**
- * Describes the message opentelemetry.proto.common.v1.InstrumentationScope.
- * Use `create(InstrumentationScopeSchema)` to create a new message.
- */
 export const InstrumentationScopeSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_common_v1_common, 4);
 
-/**
- * Describes the message opentelemetry.proto.common.v1.EntityRef.
- * Use `create(EntityRefSchema)` to create a new message.
- */
 export const EntityRefSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_common_v1_common, 5);
 

@@ -20,72 +20,30 @@ import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/code
 import { file_opentelemetry_proto_common_v1_common } from "../../common/v1/common_pb.js";
 import { file_opentelemetry_proto_resource_v1_resource } from "../../resource/v1/resource_pb.js";
 
-/**
- * Describes the file opentelemetry/proto/logs/v1/logs.proto.
- */
 export const file_opentelemetry_proto_logs_v1_logs = /*@__PURE__*/
   fileDesc("CiZvcGVudGVsZW1ldHJ5L3Byb3RvL2xvZ3MvdjEvbG9ncy5wcm90bxIbb3BlbnRlbGVtZXRyeS5wcm90by5sb2dzLnYxIkwKCExvZ3NEYXRhEkAKDXJlc291cmNlX2xvZ3MYASADKAsyKS5vcGVudGVsZW1ldHJ5LnByb3RvLmxvZ3MudjEuUmVzb3VyY2VMb2dzIqMBCgxSZXNvdXJjZUxvZ3MSOwoIcmVzb3VyY2UYASABKAsyKS5vcGVudGVsZW1ldHJ5LnByb3RvLnJlc291cmNlLnYxLlJlc291cmNlEjoKCnNjb3BlX2xvZ3MYAiADKAsyJi5vcGVudGVsZW1ldHJ5LnByb3RvLmxvZ3MudjEuU2NvcGVMb2dzEhIKCnNjaGVtYV91cmwYAyABKAlKBgjoBxDpByKgAQoJU2NvcGVMb2dzEkIKBXNjb3BlGAEgASgLMjMub3BlbnRlbGVtZXRyeS5wcm90by5jb21tb24udjEuSW5zdHJ1bWVudGF0aW9uU2NvcGUSOwoLbG9nX3JlY29yZHMYAiADKAsyJi5vcGVudGVsZW1ldHJ5LnByb3RvLmxvZ3MudjEuTG9nUmVjb3JkEhIKCnNjaGVtYV91cmwYAyABKAkigwMKCUxvZ1JlY29yZBIWCg50aW1lX3VuaXhfbmFubxgBIAEoBhIfChdvYnNlcnZlZF90aW1lX3VuaXhfbmFubxgLIAEoBhJECg9zZXZlcml0eV9udW1iZXIYAiABKA4yKy5vcGVudGVsZW1ldHJ5LnByb3RvLmxvZ3MudjEuU2V2ZXJpdHlOdW1iZXISFQoNc2V2ZXJpdHlfdGV4dBgDIAEoCRI1CgRib2R5GAUgASgLMicub3BlbnRlbGVtZXRyeS5wcm90by5jb21tb24udjEuQW55VmFsdWUSOwoKYXR0cmlidXRlcxgGIAMoCzInLm9wZW50ZWxlbWV0cnkucHJvdG8uY29tbW9uLnYxLktleVZhbHVlEiAKGGRyb3BwZWRfYXR0cmlidXRlc19jb3VudBgHIAEoDRINCgVmbGFncxgIIAEoBxIQCgh0cmFjZV9pZBgJIAEoDBIPCgdzcGFuX2lkGAogASgMEhIKCmV2ZW50X25hbWUYDCABKAlKBAgEEAUqwwUKDlNldmVyaXR5TnVtYmVyEh8KG1NFVkVSSVRZX05VTUJFUl9VTlNQRUNJRklFRBAAEhkKFVNFVkVSSVRZX05VTUJFUl9UUkFDRRABEhoKFlNFVkVSSVRZX05VTUJFUl9UUkFDRTIQAhIaChZTRVZFUklUWV9OVU1CRVJfVFJBQ0UzEAMSGgoWU0VWRVJJVFlfTlVNQkVSX1RSQUNFNBAEEhkKFVNFVkVSSVRZX05VTUJFUl9ERUJVRxAFEhoKFlNFVkVSSVRZX05VTUJFUl9ERUJVRzIQBhIaChZTRVZFUklUWV9OVU1CRVJfREVCVUczEAcSGgoWU0VWRVJJVFlfTlVNQkVSX0RFQlVHNBAIEhgKFFNFVkVSSVRZX05VTUJFUl9JTkZPEAkSGQoVU0VWRVJJVFlfTlVNQkVSX0lORk8yEAoSGQoVU0VWRVJJVFlfTlVNQkVSX0lORk8zEAsSGQoVU0VWRVJJVFlfTlVNQkVSX0lORk80EAwSGAoUU0VWRVJJVFlfTlVNQkVSX1dBUk4QDRIZChVTRVZFUklUWV9OVU1CRVJfV0FSTjIQDhIZChVTRVZFUklUWV9OVU1CRVJfV0FSTjMQDxIZChVTRVZFUklUWV9OVU1CRVJfV0FSTjQQEBIZChVTRVZFUklUWV9OVU1CRVJfRVJST1IQERIaChZTRVZFUklUWV9OVU1CRVJfRVJST1IyEBISGgoWU0VWRVJJVFlfTlVNQkVSX0VSUk9SMxATEhoKFlNFVkVSSVRZX05VTUJFUl9FUlJPUjQQFBIZChVTRVZFUklUWV9OVU1CRVJfRkFUQUwQFRIaChZTRVZFUklUWV9OVU1CRVJfRkFUQUwyEBYSGgoWU0VWRVJJVFlfTlVNQkVSX0ZBVEFMMxAXEhoKFlNFVkVSSVRZX05VTUJFUl9GQVRBTDQQGCpZCg5Mb2dSZWNvcmRGbGFncxIfChtMT0dfUkVDT1JEX0ZMQUdTX0RPX05PVF9VU0UQABImCiFMT0dfUkVDT1JEX0ZMQUdTX1RSQUNFX0ZMQUdTX01BU0sQ/wFCcwoeaW8ub3BlbnRlbGVtZXRyeS5wcm90by5sb2dzLnYxQglMb2dzUHJvdG9QAVomZ28ub3BlbnRlbGVtZXRyeS5pby9wcm90by9vdGxwL2xvZ3MvdjGqAhtPcGVuVGVsZW1ldHJ5LlByb3RvLkxvZ3MuVjFiBnByb3RvMw", [file_opentelemetry_proto_common_v1_common, file_opentelemetry_proto_resource_v1_resource]);
 
-/**
- * Describes the message opentelemetry.proto.logs.v1.LogsData.
- * Use `create(LogsDataSchema)` to create a new message.
- */
 export const LogsDataSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_logs_v1_logs, 0);
 
-/**
- * Describes the message opentelemetry.proto.logs.v1.ResourceLogs.
- * Use `create(ResourceLogsSchema)` to create a new message.
- */
 export const ResourceLogsSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_logs_v1_logs, 1);
 
-/**
- * Describes the message opentelemetry.proto.logs.v1.ScopeLogs.
- * Use `create(ScopeLogsSchema)` to create a new message.
- */
 export const ScopeLogsSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_logs_v1_logs, 2);
 
-/**
- * Describes the message opentelemetry.proto.logs.v1.LogRecord.
- * Use `create(LogRecordSchema)` to create a new message.
- */
 export const LogRecordSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_logs_v1_logs, 3);
 
-/**
- * Describes the enum opentelemetry.proto.logs.v1.SeverityNumber.
- */
 export const SeverityNumberSchema = /*@__PURE__*/
   enumDesc(file_opentelemetry_proto_logs_v1_logs, 0);
 
-/**
- * Possible values for LogRecord.SeverityNumber.
- *
- * @generated from enum opentelemetry.proto.logs.v1.SeverityNumber
- */
 export const SeverityNumber = /*@__PURE__*/
   tsEnum(SeverityNumberSchema);
 
-/**
- * Describes the enum opentelemetry.proto.logs.v1.LogRecordFlags.
- */
 export const LogRecordFlagsSchema = /*@__PURE__*/
   enumDesc(file_opentelemetry_proto_logs_v1_logs, 1);
 
-/**
- * LogRecordFlags represents constants used to interpret the
- * LogRecord.flags field, which is protobuf 'fixed32' type and is to
- * be used as bit-fields. Each non-zero value defined in this enum is
- * a bit-mask.  To extract the bit-field, for example, use an
- * expression like:
- *
- *   (logRecord.flags & LOG_RECORD_FLAGS_TRACE_FLAGS_MASK)
- *
- *
- * @generated from enum opentelemetry.proto.logs.v1.LogRecordFlags
- */
 export const LogRecordFlags = /*@__PURE__*/
   tsEnum(LogRecordFlagsSchema);
 

@@ -20,157 +20,66 @@ import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/code
 import { file_opentelemetry_proto_common_v1_common } from "../../common/v1/common_pb.js";
 import { file_opentelemetry_proto_resource_v1_resource } from "../../resource/v1/resource_pb.js";
 
-/**
- * Describes the file opentelemetry/proto/metrics/v1/metrics.proto.
- */
 export const file_opentelemetry_proto_metrics_v1_metrics = /*@__PURE__*/
   fileDesc("CixvcGVudGVsZW1ldHJ5L3Byb3RvL21ldHJpY3MvdjEvbWV0cmljcy5wcm90bxIeb3BlbnRlbGVtZXRyeS5wcm90by5tZXRyaWNzLnYxIlgKC01ldHJpY3NEYXRhEkkKEHJlc291cmNlX21ldHJpY3MYASADKAsyLy5vcGVudGVsZW1ldHJ5LnByb3RvLm1ldHJpY3MudjEuUmVzb3VyY2VNZXRyaWNzIq8BCg9SZXNvdXJjZU1ldHJpY3MSOwoIcmVzb3VyY2UYASABKAsyKS5vcGVudGVsZW1ldHJ5LnByb3RvLnJlc291cmNlLnYxLlJlc291cmNlEkMKDXNjb3BlX21ldHJpY3MYAiADKAsyLC5vcGVudGVsZW1ldHJ5LnByb3RvLm1ldHJpY3MudjEuU2NvcGVNZXRyaWNzEhIKCnNjaGVtYV91cmwYAyABKAlKBgjoBxDpByKfAQoMU2NvcGVNZXRyaWNzEkIKBXNjb3BlGAEgASgLMjMub3BlbnRlbGVtZXRyeS5wcm90by5jb21tb24udjEuSW5zdHJ1bWVudGF0aW9uU2NvcGUSNwoHbWV0cmljcxgCIAMoCzImLm9wZW50ZWxlbWV0cnkucHJvdG8ubWV0cmljcy52MS5NZXRyaWMSEgoKc2NoZW1hX3VybBgDIAEoCSLNAwoGTWV0cmljEgwKBG5hbWUYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSDAoEdW5pdBgDIAEoCRI2CgVnYXVnZRgFIAEoCzIlLm9wZW50ZWxlbWV0cnkucHJvdG8ubWV0cmljcy52MS5HYXVnZUgAEjIKA3N1bRgHIAEoCzIjLm9wZW50ZWxlbWV0cnkucHJvdG8ubWV0cmljcy52MS5TdW1IABI+CgloaXN0b2dyYW0YCSABKAsyKS5vcGVudGVsZW1ldHJ5LnByb3RvLm1ldHJpY3MudjEuSGlzdG9ncmFtSAASVQoVZXhwb25lbnRpYWxfaGlzdG9ncmFtGAogASgLMjQub3BlbnRlbGVtZXRyeS5wcm90by5tZXRyaWNzLnYxLkV4cG9uZW50aWFsSGlzdG9ncmFtSAASOgoHc3VtbWFyeRgLIAEoCzInLm9wZW50ZWxlbWV0cnkucHJvdG8ubWV0cmljcy52MS5TdW1tYXJ5SAASOQoIbWV0YWRhdGEYDCADKAsyJy5vcGVudGVsZW1ldHJ5LnByb3RvLmNvbW1vbi52MS5LZXlWYWx1ZUIGCgRkYXRhSgQIBBAFSgQIBhAHSgQICBAJIk0KBUdhdWdlEkQKC2RhdGFfcG9pbnRzGAEgAygLMi8ub3BlbnRlbGVtZXRyeS5wcm90by5tZXRyaWNzLnYxLk51bWJlckRhdGFQb2ludCK6AQoDU3VtEkQKC2RhdGFfcG9pbnRzGAEgAygLMi8ub3BlbnRlbGVtZXRyeS5wcm90by5tZXRyaWNzLnYxLk51bWJlckRhdGFQb2ludBJXChdhZ2dyZWdhdGlvbl90ZW1wb3JhbGl0eRgCIAEoDjI2Lm9wZW50ZWxlbWV0cnkucHJvdG8ubWV0cmljcy52MS5BZ2dyZWdhdGlvblRlbXBvcmFsaXR5EhQKDGlzX21vbm90b25pYxgDIAEoCCKtAQoJSGlzdG9ncmFtEkcKC2RhdGFfcG9pbnRzGAEgAygLMjIub3BlbnRlbGVtZXRyeS5wcm90by5tZXRyaWNzLnYxLkhpc3RvZ3JhbURhdGFQb2ludBJXChdhZ2dyZWdhdGlvbl90ZW1wb3JhbGl0eRgCIAEoDjI2Lm9wZW50ZWxlbWV0cnkucHJvdG8ubWV0cmljcy52MS5BZ2dyZWdhdGlvblRlbXBvcmFsaXR5IsMBChRFeHBvbmVudGlhbEhpc3RvZ3JhbRJSCgtkYXRhX3BvaW50cxgBIAMoCzI9Lm9wZW50ZWxlbWV0cnkucHJvdG8ubWV0cmljcy52MS5FeHBvbmVudGlhbEhpc3RvZ3JhbURhdGFQb2ludBJXChdhZ2dyZWdhdGlvbl90ZW1wb3JhbGl0eRgCIAEoDjI2Lm9wZW50ZWxlbWV0cnkucHJvdG8ubWV0cmljcy52MS5BZ2dyZWdhdGlvblRlbXBvcmFsaXR5IlAKB1N1bW1hcnkSRQoLZGF0YV9wb2ludHMYASADKAsyMC5vcGVudGVsZW1ldHJ5LnByb3RvLm1ldHJpY3MudjEuU3VtbWFyeURhdGFQb2ludCKGAgoPTnVtYmVyRGF0YVBvaW50EjsKCmF0dHJpYnV0ZXMYByADKAsyJy5vcGVudGVsZW1ldHJ5LnByb3RvLmNvbW1vbi52MS5LZXlWYWx1ZRIcChRzdGFydF90aW1lX3VuaXhfbmFubxgCIAEoBhIWCg50aW1lX3VuaXhfbmFubxgDIAEoBhITCglhc19kb3VibGUYBCABKAFIABIQCgZhc19pbnQYBiABKBBIABI7CglleGVtcGxhcnMYBSADKAsyKC5vcGVudGVsZW1ldHJ5LnByb3RvLm1ldHJpY3MudjEuRXhlbXBsYXISDQoFZmxhZ3MYCCABKA1CBwoFdmFsdWVKBAgBEAIi5gIKEkhpc3RvZ3JhbURhdGFQb2ludBI7CgphdHRyaWJ1dGVzGAkgAygLMicub3BlbnRlbGVtZXRyeS5wcm90by5jb21tb24udjEuS2V5VmFsdWUSHAoUc3RhcnRfdGltZV91bml4X25hbm8YAiABKAYSFgoOdGltZV91bml4X25hbm8YAyABKAYSDQoFY291bnQYBCABKAYSEAoDc3VtGAUgASgBSACIAQESFQoNYnVja2V0X2NvdW50cxgGIAMoBhIXCg9leHBsaWNpdF9ib3VuZHMYByADKAESOwoJZXhlbXBsYXJzGAggAygLMigub3BlbnRlbGVtZXRyeS5wcm90by5tZXRyaWNzLnYxLkV4ZW1wbGFyEg0KBWZsYWdzGAogASgNEhAKA21pbhgLIAEoAUgBiAEBEhAKA21heBgMIAEoAUgCiAEBQgYKBF9zdW1CBgoEX21pbkIGCgRfbWF4SgQIARACItoECh1FeHBvbmVudGlhbEhpc3RvZ3JhbURhdGFQb2ludBI7CgphdHRyaWJ1dGVzGAEgAygLMicub3BlbnRlbGVtZXRyeS5wcm90by5jb21tb24udjEuS2V5VmFsdWUSHAoUc3RhcnRfdGltZV91bml4X25hbm8YAiABKAYSFgoOdGltZV91bml4X25hbm8YAyABKAYSDQoFY291bnQYBCABKAYSEAoDc3VtGAUgASgBSACIAQESDQoFc2NhbGUYBiABKBESEgoKemVyb19jb3VudBgHIAEoBhJXCghwb3NpdGl2ZRgIIAEoCzJFLm9wZW50ZWxlbWV0cnkucHJvdG8ubWV0cmljcy52MS5FeHBvbmVudGlhbEhpc3RvZ3JhbURhdGFQb2ludC5CdWNrZXRzElcKCG5lZ2F0aXZlGAkgASgLMkUub3BlbnRlbGVtZXRyeS5wcm90by5tZXRyaWNzLnYxLkV4cG9uZW50aWFsSGlzdG9ncmFtRGF0YVBvaW50LkJ1Y2tldHMSDQoFZmxhZ3MYCiABKA0SOwoJZXhlbXBsYXJzGAsgAygLMigub3BlbnRlbGVtZXRyeS5wcm90by5tZXRyaWNzLnYxLkV4ZW1wbGFyEhAKA21pbhgMIAEoAUgBiAEBEhAKA21heBgNIAEoAUgCiAEBEhYKDnplcm9fdGhyZXNob2xkGA4gASgBGjAKB0J1Y2tldHMSDgoGb2Zmc2V0GAEgASgREhUKDWJ1Y2tldF9jb3VudHMYAiADKARCBgoEX3N1bUIGCgRfbWluQgYKBF9tYXgixQIKEFN1bW1hcnlEYXRhUG9pbnQSOwoKYXR0cmlidXRlcxgHIAMoCzInLm9wZW50ZWxlbWV0cnkucHJvdG8uY29tbW9uLnYxLktleVZhbHVlEhwKFHN0YXJ0X3RpbWVfdW5peF9uYW5vGAIgASgGEhYKDnRpbWVfdW5peF9uYW5vGAMgASgGEg0KBWNvdW50GAQgASgGEgsKA3N1bRgFIAEoARJZCg9xdWFudGlsZV92YWx1ZXMYBiADKAsyQC5vcGVudGVsZW1ldHJ5LnByb3RvLm1ldHJpY3MudjEuU3VtbWFyeURhdGFQb2ludC5WYWx1ZUF0UXVhbnRpbGUSDQoFZmxhZ3MYCCABKA0aMgoPVmFsdWVBdFF1YW50aWxlEhAKCHF1YW50aWxlGAEgASgBEg0KBXZhbHVlGAIgASgBSgQIARACIsEBCghFeGVtcGxhchJEChNmaWx0ZXJlZF9hdHRyaWJ1dGVzGAcgAygLMicub3BlbnRlbGVtZXRyeS5wcm90by5jb21tb24udjEuS2V5VmFsdWUSFgoOdGltZV91bml4X25hbm8YAiABKAYSEwoJYXNfZG91YmxlGAMgASgBSAASEAoGYXNfaW50GAYgASgQSAASDwoHc3Bhbl9pZBgEIAEoDBIQCgh0cmFjZV9pZBgFIAEoDEIHCgV2YWx1ZUoECAEQAiqMAQoWQWdncmVnYXRpb25UZW1wb3JhbGl0eRInCiNBR0dSRUdBVElPTl9URU1QT1JBTElUWV9VTlNQRUNJRklFRBAAEiEKHUFHR1JFR0FUSU9OX1RFTVBPUkFMSVRZX0RFTFRBEAESJgoiQUdHUkVHQVRJT05fVEVNUE9SQUxJVFlfQ1VNVUxBVElWRRACKl4KDkRhdGFQb2ludEZsYWdzEh8KG0RBVEFfUE9JTlRfRkxBR1NfRE9fTk9UX1VTRRAAEisKJ0RBVEFfUE9JTlRfRkxBR1NfTk9fUkVDT1JERURfVkFMVUVfTUFTSxABQn8KIWlvLm9wZW50ZWxlbWV0cnkucHJvdG8ubWV0cmljcy52MUIMTWV0cmljc1Byb3RvUAFaKWdvLm9wZW50ZWxlbWV0cnkuaW8vcHJvdG8vb3RscC9tZXRyaWNzL3YxqgIeT3BlblRlbGVtZXRyeS5Qcm90by5NZXRyaWNzLlYxYgZwcm90bzM", [file_opentelemetry_proto_common_v1_common, file_opentelemetry_proto_resource_v1_resource]);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.MetricsData.
- * Use `create(MetricsDataSchema)` to create a new message.
- */
 export const MetricsDataSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 0);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.ResourceMetrics.
- * Use `create(ResourceMetricsSchema)` to create a new message.
- */
 export const ResourceMetricsSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 1);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.ScopeMetrics.
- * Use `create(ScopeMetricsSchema)` to create a new message.
- */
 export const ScopeMetricsSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 2);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.Metric.
- * Use `create(MetricSchema)` to create a new message.
- */
 export const MetricSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 3);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.Gauge.
- * Use `create(GaugeSchema)` to create a new message.
- */
 export const GaugeSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 4);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.Sum.
- * Use `create(SumSchema)` to create a new message.
- */
 export const SumSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 5);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.Histogram.
- * Use `create(HistogramSchema)` to create a new message.
- */
 export const HistogramSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 6);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.ExponentialHistogram.
- * Use `create(ExponentialHistogramSchema)` to create a new message.
- */
 export const ExponentialHistogramSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 7);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.Summary.
- * Use `create(SummarySchema)` to create a new message.
- */
 export const SummarySchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 8);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.NumberDataPoint.
- * Use `create(NumberDataPointSchema)` to create a new message.
- */
 export const NumberDataPointSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 9);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.HistogramDataPoint.
- * Use `create(HistogramDataPointSchema)` to create a new message.
- */
 export const HistogramDataPointSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 10);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.ExponentialHistogramDataPoint.
- * Use `create(ExponentialHistogramDataPointSchema)` to create a new message.
- */
 export const ExponentialHistogramDataPointSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 11);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.ExponentialHistogramDataPoint.Buckets.
- * Use `create(ExponentialHistogramDataPoint_BucketsSchema)` to create a new message.
- */
 export const ExponentialHistogramDataPoint_BucketsSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 11, 0);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.SummaryDataPoint.
- * Use `create(SummaryDataPointSchema)` to create a new message.
- */
 export const SummaryDataPointSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 12);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.SummaryDataPoint.ValueAtQuantile.
- * Use `create(SummaryDataPoint_ValueAtQuantileSchema)` to create a new message.
- */
 export const SummaryDataPoint_ValueAtQuantileSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 12, 0);
 
-/**
- * Describes the message opentelemetry.proto.metrics.v1.Exemplar.
- * Use `create(ExemplarSchema)` to create a new message.
- */
 export const ExemplarSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_metrics_v1_metrics, 13);
 
-/**
- * Describes the enum opentelemetry.proto.metrics.v1.AggregationTemporality.
- */
 export const AggregationTemporalitySchema = /*@__PURE__*/
   enumDesc(file_opentelemetry_proto_metrics_v1_metrics, 0);
 
-/**
- * AggregationTemporality defines how a metric aggregator reports aggregated
- * values. It describes how those values relate to the time interval over
- * which they are aggregated.
- *
- * @generated from enum opentelemetry.proto.metrics.v1.AggregationTemporality
- */
 export const AggregationTemporality = /*@__PURE__*/
   tsEnum(AggregationTemporalitySchema);
 
-/**
- * Describes the enum opentelemetry.proto.metrics.v1.DataPointFlags.
- */
 export const DataPointFlagsSchema = /*@__PURE__*/
   enumDesc(file_opentelemetry_proto_metrics_v1_metrics, 1);
 
-/**
- * DataPointFlags is defined as a protobuf 'uint32' type and is to be used as a
- * bit-field representing 32 distinct boolean flags.  Each flag defined in this
- * enum is a bit-mask.  To test the presence of a single flag in the flags of
- * a data point, for example, use an expression like:
- *
- *   (point.flags & DATA_POINT_FLAGS_NO_RECORDED_VALUE_MASK) == DATA_POINT_FLAGS_NO_RECORDED_VALUE_MASK
- *
- *
- * @generated from enum opentelemetry.proto.metrics.v1.DataPointFlags
- */
 export const DataPointFlags = /*@__PURE__*/
   tsEnum(DataPointFlagsSchema);
 

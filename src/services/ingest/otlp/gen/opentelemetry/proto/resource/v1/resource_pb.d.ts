@@ -20,50 +20,15 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { EntityRef, KeyValue } from "../../common/v1/common_pb.js";
 
-/**
- * Describes the file opentelemetry/proto/resource/v1/resource.proto.
- */
 export declare const file_opentelemetry_proto_resource_v1_resource: GenFile;
 
-/**
- * Resource information.
- *
- * @generated from message opentelemetry.proto.resource.v1.Resource
- */
 export declare type Resource = Message<"opentelemetry.proto.resource.v1.Resource"> & {
-  /**
-   * Set of attributes that describe the resource.
-   * Attribute keys MUST be unique (it is not allowed to have more than one
-   * attribute with the same key).
-   * The behavior of software that receives duplicated keys can be unpredictable.
-   *
-   * @generated from field: repeated opentelemetry.proto.common.v1.KeyValue attributes = 1;
-   */
   attributes: KeyValue[];
 
-  /**
-   * The number of dropped attributes. If the value is 0, then
-   * no attributes were dropped.
-   *
-   * @generated from field: uint32 dropped_attributes_count = 2;
-   */
   droppedAttributesCount: number;
 
-  /**
-   * Set of entities that participate in this Resource.
-   *
-   * Note: keys in the references MUST exist in attributes of this message.
-   *
-   * Status: [Development]
-   *
-   * @generated from field: repeated opentelemetry.proto.common.v1.EntityRef entity_refs = 3;
-   */
   entityRefs: EntityRef[];
 };
 
-/**
- * Describes the message opentelemetry.proto.resource.v1.Resource.
- * Use `create(ResourceSchema)` to create a new message.
- */
 export declare const ResourceSchema: GenMessage<Resource>;
 

@@ -20,115 +20,45 @@ import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/code
 import { file_opentelemetry_proto_common_v1_common } from "../../common/v1/common_pb.js";
 import { file_opentelemetry_proto_resource_v1_resource } from "../../resource/v1/resource_pb.js";
 
-/**
- * Describes the file opentelemetry/proto/trace/v1/trace.proto.
- */
 export const file_opentelemetry_proto_trace_v1_trace = /*@__PURE__*/
   fileDesc("CihvcGVudGVsZW1ldHJ5L3Byb3RvL3RyYWNlL3YxL3RyYWNlLnByb3RvEhxvcGVudGVsZW1ldHJ5LnByb3RvLnRyYWNlLnYxIlEKClRyYWNlc0RhdGESQwoOcmVzb3VyY2Vfc3BhbnMYASADKAsyKy5vcGVudGVsZW1ldHJ5LnByb3RvLnRyYWNlLnYxLlJlc291cmNlU3BhbnMipwEKDVJlc291cmNlU3BhbnMSOwoIcmVzb3VyY2UYASABKAsyKS5vcGVudGVsZW1ldHJ5LnByb3RvLnJlc291cmNlLnYxLlJlc291cmNlEj0KC3Njb3BlX3NwYW5zGAIgAygLMigub3BlbnRlbGVtZXRyeS5wcm90by50cmFjZS52MS5TY29wZVNwYW5zEhIKCnNjaGVtYV91cmwYAyABKAlKBgjoBxDpByKXAQoKU2NvcGVTcGFucxJCCgVzY29wZRgBIAEoCzIzLm9wZW50ZWxlbWV0cnkucHJvdG8uY29tbW9uLnYxLkluc3RydW1lbnRhdGlvblNjb3BlEjEKBXNwYW5zGAIgAygLMiIub3BlbnRlbGVtZXRyeS5wcm90by50cmFjZS52MS5TcGFuEhIKCnNjaGVtYV91cmwYAyABKAkihAgKBFNwYW4SEAoIdHJhY2VfaWQYASABKAwSDwoHc3Bhbl9pZBgCIAEoDBITCgt0cmFjZV9zdGF0ZRgDIAEoCRIWCg5wYXJlbnRfc3Bhbl9pZBgEIAEoDBINCgVmbGFncxgQIAEoBxIMCgRuYW1lGAUgASgJEjkKBGtpbmQYBiABKA4yKy5vcGVudGVsZW1ldHJ5LnByb3RvLnRyYWNlLnYxLlNwYW4uU3BhbktpbmQSHAoUc3RhcnRfdGltZV91bml4X25hbm8YByABKAYSGgoSZW5kX3RpbWVfdW5peF9uYW5vGAggASgGEjsKCmF0dHJpYnV0ZXMYCSADKAsyJy5vcGVudGVsZW1ldHJ5LnByb3RvLmNvbW1vbi52MS5LZXlWYWx1ZRIgChhkcm9wcGVkX2F0dHJpYnV0ZXNfY291bnQYCiABKA0SOAoGZXZlbnRzGAsgAygLMigub3BlbnRlbGVtZXRyeS5wcm90by50cmFjZS52MS5TcGFuLkV2ZW50EhwKFGRyb3BwZWRfZXZlbnRzX2NvdW50GAwgASgNEjYKBWxpbmtzGA0gAygLMicub3BlbnRlbGVtZXRyeS5wcm90by50cmFjZS52MS5TcGFuLkxpbmsSGwoTZHJvcHBlZF9saW5rc19jb3VudBgOIAEoDRI0CgZzdGF0dXMYDyABKAsyJC5vcGVudGVsZW1ldHJ5LnByb3RvLnRyYWNlLnYxLlN0YXR1cxqMAQoFRXZlbnQSFgoOdGltZV91bml4X25hbm8YASABKAYSDAoEbmFtZRgCIAEoCRI7CgphdHRyaWJ1dGVzGAMgAygLMicub3BlbnRlbGVtZXRyeS5wcm90by5jb21tb24udjEuS2V5VmFsdWUSIAoYZHJvcHBlZF9hdHRyaWJ1dGVzX2NvdW50GAQgASgNGqwBCgRMaW5rEhAKCHRyYWNlX2lkGAEgASgMEg8KB3NwYW5faWQYAiABKAwSEwoLdHJhY2Vfc3RhdGUYAyABKAkSOwoKYXR0cmlidXRlcxgEIAMoCzInLm9wZW50ZWxlbWV0cnkucHJvdG8uY29tbW9uLnYxLktleVZhbHVlEiAKGGRyb3BwZWRfYXR0cmlidXRlc19jb3VudBgFIAEoDRINCgVmbGFncxgGIAEoByKZAQoIU3BhbktpbmQSGQoVU1BBTl9LSU5EX1VOU1BFQ0lGSUVEEAASFgoSU1BBTl9LSU5EX0lOVEVSTkFMEAESFAoQU1BBTl9LSU5EX1NFUlZFUhACEhQKEFNQQU5fS0lORF9DTElFTlQQAxIWChJTUEFOX0tJTkRfUFJPRFVDRVIQBBIWChJTUEFOX0tJTkRfQ09OU1VNRVIQBSKuAQoGU3RhdHVzEg8KB21lc3NhZ2UYAiABKAkSPQoEY29kZRgDIAEoDjIvLm9wZW50ZWxlbWV0cnkucHJvdG8udHJhY2UudjEuU3RhdHVzLlN0YXR1c0NvZGUiTgoKU3RhdHVzQ29kZRIVChFTVEFUVVNfQ09ERV9VTlNFVBAAEhIKDlNUQVRVU19DT0RFX09LEAESFQoRU1RBVFVTX0NPREVfRVJST1IQAkoECAEQAiqcAQoJU3BhbkZsYWdzEhkKFVNQQU5fRkxBR1NfRE9fTk9UX1VTRRAAEiAKG1NQQU5fRkxBR1NfVFJBQ0VfRkxBR1NfTUFTSxD/ARIqCiVTUEFOX0ZMQUdTX0NPTlRFWFRfSEFTX0lTX1JFTU9URV9NQVNLEIACEiYKIVNQQU5fRkxBR1NfQ09OVEVYVF9JU19SRU1PVEVfTUFTSxCABEJ3Ch9pby5vcGVudGVsZW1ldHJ5LnByb3RvLnRyYWNlLnYxQgpUcmFjZVByb3RvUAFaJ2dvLm9wZW50ZWxlbWV0cnkuaW8vcHJvdG8vb3RscC90cmFjZS92MaoCHE9wZW5UZWxlbWV0cnkuUHJvdG8uVHJhY2UuVjFiBnByb3RvMw", [file_opentelemetry_proto_common_v1_common, file_opentelemetry_proto_resource_v1_resource]);
 
-/**
- * Describes the message opentelemetry.proto.trace.v1.TracesData.
- * Use `create(TracesDataSchema)` to create a new message.
- */
 export const TracesDataSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_trace_v1_trace, 0);
 
-/**
- * Describes the message opentelemetry.proto.trace.v1.ResourceSpans.
- * Use `create(ResourceSpansSchema)` to create a new message.
- */
 export const ResourceSpansSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_trace_v1_trace, 1);
 
-/**
- * Describes the message opentelemetry.proto.trace.v1.ScopeSpans.
- * Use `create(ScopeSpansSchema)` to create a new message.
- */
 export const ScopeSpansSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_trace_v1_trace, 2);
 
-/**
- * Describes the message opentelemetry.proto.trace.v1.Span.
- * Use `create(SpanSchema)` to create a new message.
- */
 export const SpanSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_trace_v1_trace, 3);
 
-/**
- * Describes the message opentelemetry.proto.trace.v1.Span.Event.
- * Use `create(Span_EventSchema)` to create a new message.
- */
 export const Span_EventSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_trace_v1_trace, 3, 0);
 
-/**
- * Describes the message opentelemetry.proto.trace.v1.Span.Link.
- * Use `create(Span_LinkSchema)` to create a new message.
- */
 export const Span_LinkSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_trace_v1_trace, 3, 1);
 
-/**
- * Describes the enum opentelemetry.proto.trace.v1.Span.SpanKind.
- */
 export const Span_SpanKindSchema = /*@__PURE__*/
   enumDesc(file_opentelemetry_proto_trace_v1_trace, 3, 0);
 
-/**
- * SpanKind is the type of span. Can be used to specify additional relationships between spans
- * in addition to a parent/child relationship.
- *
- * @generated from enum opentelemetry.proto.trace.v1.Span.SpanKind
- */
 export const Span_SpanKind = /*@__PURE__*/
   tsEnum(Span_SpanKindSchema);
 
-/**
- * Describes the message opentelemetry.proto.trace.v1.Status.
- * Use `create(StatusSchema)` to create a new message.
- */
 export const StatusSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_trace_v1_trace, 4);
 
-/**
- * Describes the enum opentelemetry.proto.trace.v1.Status.StatusCode.
- */
 export const Status_StatusCodeSchema = /*@__PURE__*/
   enumDesc(file_opentelemetry_proto_trace_v1_trace, 4, 0);
 
-/**
- * For the semantics of status codes see
- * https://github.com/open-telemetry/opentelemetry-specification/blob/main/specification/trace/api.md#set-status
- *
- * @generated from enum opentelemetry.proto.trace.v1.Status.StatusCode
- */
 export const Status_StatusCode = /*@__PURE__*/
   tsEnum(Status_StatusCodeSchema);
 
-/**
- * Describes the enum opentelemetry.proto.trace.v1.SpanFlags.
- */
 export const SpanFlagsSchema = /*@__PURE__*/
   enumDesc(file_opentelemetry_proto_trace_v1_trace, 0);
 
-/**
- * SpanFlags represents constants used to interpret the
- * Span.flags field, which is protobuf 'fixed32' type and is to
- * be used as bit-fields. Each non-zero value defined in this enum is
- * a bit-mask.  To extract the bit-field, for example, use an
- * expression like:
- *
- *   (span.flags & SPAN_FLAGS_TRACE_FLAGS_MASK)
- *
- * See https://www.w3.org/TR/trace-context-2/#trace-flags for the flag definitions.
- *
- * Note that Span flags were introduced in version 1.1 of the
- * OpenTelemetry protocol.  Older Span producers do not set this
- * field, consequently consumers should not rely on the absence of a
- * particular flag bit to indicate the presence of a particular feature.
- *
- * @generated from enum opentelemetry.proto.trace.v1.SpanFlags
- */
 export const SpanFlags = /*@__PURE__*/
   tsEnum(SpanFlagsSchema);
 

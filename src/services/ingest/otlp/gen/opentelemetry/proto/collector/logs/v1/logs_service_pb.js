@@ -19,40 +19,18 @@
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_opentelemetry_proto_logs_v1_logs } from "../../../logs/v1/logs_pb.js";
 
-/**
- * Describes the file opentelemetry/proto/collector/logs/v1/logs_service.proto.
- */
 export const file_opentelemetry_proto_collector_logs_v1_logs_service = /*@__PURE__*/
   fileDesc("CjhvcGVudGVsZW1ldHJ5L3Byb3RvL2NvbGxlY3Rvci9sb2dzL3YxL2xvZ3Nfc2VydmljZS5wcm90bxIlb3BlbnRlbGVtZXRyeS5wcm90by5jb2xsZWN0b3IubG9ncy52MSJcChhFeHBvcnRMb2dzU2VydmljZVJlcXVlc3QSQAoNcmVzb3VyY2VfbG9ncxgBIAMoCzIpLm9wZW50ZWxlbWV0cnkucHJvdG8ubG9ncy52MS5SZXNvdXJjZUxvZ3MidQoZRXhwb3J0TG9nc1NlcnZpY2VSZXNwb25zZRJYCg9wYXJ0aWFsX3N1Y2Nlc3MYASABKAsyPy5vcGVudGVsZW1ldHJ5LnByb3RvLmNvbGxlY3Rvci5sb2dzLnYxLkV4cG9ydExvZ3NQYXJ0aWFsU3VjY2VzcyJPChhFeHBvcnRMb2dzUGFydGlhbFN1Y2Nlc3MSHAoUcmVqZWN0ZWRfbG9nX3JlY29yZHMYASABKAMSFQoNZXJyb3JfbWVzc2FnZRgCIAEoCTKdAQoLTG9nc1NlcnZpY2USjQEKBkV4cG9ydBI/Lm9wZW50ZWxlbWV0cnkucHJvdG8uY29sbGVjdG9yLmxvZ3MudjEuRXhwb3J0TG9nc1NlcnZpY2VSZXF1ZXN0GkAub3BlbnRlbGVtZXRyeS5wcm90by5jb2xsZWN0b3IubG9ncy52MS5FeHBvcnRMb2dzU2VydmljZVJlc3BvbnNlIgBCmAEKKGlvLm9wZW50ZWxlbWV0cnkucHJvdG8uY29sbGVjdG9yLmxvZ3MudjFCEExvZ3NTZXJ2aWNlUHJvdG9QAVowZ28ub3BlbnRlbGVtZXRyeS5pby9wcm90by9vdGxwL2NvbGxlY3Rvci9sb2dzL3YxqgIlT3BlblRlbGVtZXRyeS5Qcm90by5Db2xsZWN0b3IuTG9ncy5WMWIGcHJvdG8z", [file_opentelemetry_proto_logs_v1_logs]);
 
-/**
- * Describes the message opentelemetry.proto.collector.logs.v1.ExportLogsServiceRequest.
- * Use `create(ExportLogsServiceRequestSchema)` to create a new message.
- */
 export const ExportLogsServiceRequestSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_collector_logs_v1_logs_service, 0);
 
-/**
- * Describes the message opentelemetry.proto.collector.logs.v1.ExportLogsServiceResponse.
- * Use `create(ExportLogsServiceResponseSchema)` to create a new message.
- */
 export const ExportLogsServiceResponseSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_collector_logs_v1_logs_service, 1);
 
-/**
- * Describes the message opentelemetry.proto.collector.logs.v1.ExportLogsPartialSuccess.
- * Use `create(ExportLogsPartialSuccessSchema)` to create a new message.
- */
 export const ExportLogsPartialSuccessSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_collector_logs_v1_logs_service, 2);
 
-/**
- * Service that can be used to push logs between one Application instrumented with
- * OpenTelemetry and an collector, or between an collector and a central collector (in this
- * case logs are sent/received to/from multiple Applications).
- *
- * @generated from service opentelemetry.proto.collector.logs.v1.LogsService
- */
 export const LogsService = /*@__PURE__*/
   serviceDesc(file_opentelemetry_proto_collector_logs_v1_logs_service, 0);
 

@@ -20,110 +20,29 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import type { Message } from "@bufbuild/protobuf";
 import type { ResourceMetrics } from "../../../metrics/v1/metrics_pb.js";
 
-/**
- * Describes the file opentelemetry/proto/collector/metrics/v1/metrics_service.proto.
- */
 export declare const file_opentelemetry_proto_collector_metrics_v1_metrics_service: GenFile;
 
-/**
- * @generated from message opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest
- */
 export declare type ExportMetricsServiceRequest = Message<"opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest"> & {
-  /**
-   * An array of ResourceMetrics.
-   * For data coming from a single resource this array will typically contain one
-   * element. Intermediary nodes (such as OpenTelemetry Collector) that receive
-   * data from multiple origins typically batch the data before forwarding further and
-   * in that case this array will contain multiple elements.
-   *
-   * @generated from field: repeated opentelemetry.proto.metrics.v1.ResourceMetrics resource_metrics = 1;
-   */
   resourceMetrics: ResourceMetrics[];
 };
 
-/**
- * Describes the message opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest.
- * Use `create(ExportMetricsServiceRequestSchema)` to create a new message.
- */
 export declare const ExportMetricsServiceRequestSchema: GenMessage<ExportMetricsServiceRequest>;
 
-/**
- * @generated from message opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceResponse
- */
 export declare type ExportMetricsServiceResponse = Message<"opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceResponse"> & {
-  /**
-   * The details of a partially successful export request.
-   *
-   * If the request is only partially accepted
-   * (i.e. when the server accepts only parts of the data and rejects the rest)
-   * the server MUST initialize the `partial_success` field and MUST
-   * set the `rejected_<signal>` with the number of items it rejected.
-   *
-   * Servers MAY also make use of the `partial_success` field to convey
-   * warnings/suggestions to senders even when the request was fully accepted.
-   * In such cases, the `rejected_<signal>` MUST have a value of `0` and
-   * the `error_message` MUST be non-empty.
-   *
-   * A `partial_success` message with an empty value (rejected_<signal> = 0 and
-   * `error_message` = "") is equivalent to it not being set/present. Senders
-   * SHOULD interpret it the same way as in the full success case.
-   *
-   * @generated from field: opentelemetry.proto.collector.metrics.v1.ExportMetricsPartialSuccess partial_success = 1;
-   */
   partialSuccess?: ExportMetricsPartialSuccess | undefined;
 };
 
-/**
- * Describes the message opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceResponse.
- * Use `create(ExportMetricsServiceResponseSchema)` to create a new message.
- */
 export declare const ExportMetricsServiceResponseSchema: GenMessage<ExportMetricsServiceResponse>;
 
-/**
- * @generated from message opentelemetry.proto.collector.metrics.v1.ExportMetricsPartialSuccess
- */
 export declare type ExportMetricsPartialSuccess = Message<"opentelemetry.proto.collector.metrics.v1.ExportMetricsPartialSuccess"> & {
-  /**
-   * The number of rejected data points.
-   *
-   * A `rejected_<signal>` field holding a `0` value indicates that the
-   * request was fully accepted.
-   *
-   * @generated from field: int64 rejected_data_points = 1;
-   */
   rejectedDataPoints: bigint;
 
-  /**
-   * A developer-facing human-readable message in English. It should be used
-   * either to explain why the server rejected parts of the data during a partial
-   * success or to convey warnings/suggestions during a full success. The message
-   * should offer guidance on how users can address such issues.
-   *
-   * error_message is an optional field. An error_message with an empty value
-   * is equivalent to it not being set.
-   *
-   * @generated from field: string error_message = 2;
-   */
   errorMessage: string;
 };
 
-/**
- * Describes the message opentelemetry.proto.collector.metrics.v1.ExportMetricsPartialSuccess.
- * Use `create(ExportMetricsPartialSuccessSchema)` to create a new message.
- */
 export declare const ExportMetricsPartialSuccessSchema: GenMessage<ExportMetricsPartialSuccess>;
 
-/**
- * Service that can be used to push metrics between one Application
- * instrumented with OpenTelemetry and a collector, or between a collector and a
- * central collector.
- *
- * @generated from service opentelemetry.proto.collector.metrics.v1.MetricsService
- */
 export declare const MetricsService: GenService<{
-  /**
-   * @generated from rpc opentelemetry.proto.collector.metrics.v1.MetricsService.Export
-   */
   export: {
     methodKind: "unary";
     input: typeof ExportMetricsServiceRequestSchema;

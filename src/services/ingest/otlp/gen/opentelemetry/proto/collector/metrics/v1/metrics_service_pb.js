@@ -19,40 +19,18 @@
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_opentelemetry_proto_metrics_v1_metrics } from "../../../metrics/v1/metrics_pb.js";
 
-/**
- * Describes the file opentelemetry/proto/collector/metrics/v1/metrics_service.proto.
- */
 export const file_opentelemetry_proto_collector_metrics_v1_metrics_service = /*@__PURE__*/
   fileDesc("Cj5vcGVudGVsZW1ldHJ5L3Byb3RvL2NvbGxlY3Rvci9tZXRyaWNzL3YxL21ldHJpY3Nfc2VydmljZS5wcm90bxIob3BlbnRlbGVtZXRyeS5wcm90by5jb2xsZWN0b3IubWV0cmljcy52MSJoChtFeHBvcnRNZXRyaWNzU2VydmljZVJlcXVlc3QSSQoQcmVzb3VyY2VfbWV0cmljcxgBIAMoCzIvLm9wZW50ZWxlbWV0cnkucHJvdG8ubWV0cmljcy52MS5SZXNvdXJjZU1ldHJpY3MifgocRXhwb3J0TWV0cmljc1NlcnZpY2VSZXNwb25zZRJeCg9wYXJ0aWFsX3N1Y2Nlc3MYASABKAsyRS5vcGVudGVsZW1ldHJ5LnByb3RvLmNvbGxlY3Rvci5tZXRyaWNzLnYxLkV4cG9ydE1ldHJpY3NQYXJ0aWFsU3VjY2VzcyJSChtFeHBvcnRNZXRyaWNzUGFydGlhbFN1Y2Nlc3MSHAoUcmVqZWN0ZWRfZGF0YV9wb2ludHMYASABKAMSFQoNZXJyb3JfbWVzc2FnZRgCIAEoCTKsAQoOTWV0cmljc1NlcnZpY2USmQEKBkV4cG9ydBJFLm9wZW50ZWxlbWV0cnkucHJvdG8uY29sbGVjdG9yLm1ldHJpY3MudjEuRXhwb3J0TWV0cmljc1NlcnZpY2VSZXF1ZXN0GkYub3BlbnRlbGVtZXRyeS5wcm90by5jb2xsZWN0b3IubWV0cmljcy52MS5FeHBvcnRNZXRyaWNzU2VydmljZVJlc3BvbnNlIgBCpAEKK2lvLm9wZW50ZWxlbWV0cnkucHJvdG8uY29sbGVjdG9yLm1ldHJpY3MudjFCE01ldHJpY3NTZXJ2aWNlUHJvdG9QAVozZ28ub3BlbnRlbGVtZXRyeS5pby9wcm90by9vdGxwL2NvbGxlY3Rvci9tZXRyaWNzL3YxqgIoT3BlblRlbGVtZXRyeS5Qcm90by5Db2xsZWN0b3IuTWV0cmljcy5WMWIGcHJvdG8z", [file_opentelemetry_proto_metrics_v1_metrics]);
 
-/**
- * Describes the message opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest.
- * Use `create(ExportMetricsServiceRequestSchema)` to create a new message.
- */
 export const ExportMetricsServiceRequestSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_collector_metrics_v1_metrics_service, 0);
 
-/**
- * Describes the message opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceResponse.
- * Use `create(ExportMetricsServiceResponseSchema)` to create a new message.
- */
 export const ExportMetricsServiceResponseSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_collector_metrics_v1_metrics_service, 1);
 
-/**
- * Describes the message opentelemetry.proto.collector.metrics.v1.ExportMetricsPartialSuccess.
- * Use `create(ExportMetricsPartialSuccessSchema)` to create a new message.
- */
 export const ExportMetricsPartialSuccessSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_collector_metrics_v1_metrics_service, 2);
 
-/**
- * Service that can be used to push metrics between one Application
- * instrumented with OpenTelemetry and a collector, or between a collector and a
- * central collector.
- *
- * @generated from service opentelemetry.proto.collector.metrics.v1.MetricsService
- */
 export const MetricsService = /*@__PURE__*/
   serviceDesc(file_opentelemetry_proto_collector_metrics_v1_metrics_service, 0);
 

@@ -20,110 +20,29 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import type { Message } from "@bufbuild/protobuf";
 import type { ResourceSpans } from "../../../trace/v1/trace_pb.js";
 
-/**
- * Describes the file opentelemetry/proto/collector/trace/v1/trace_service.proto.
- */
 export declare const file_opentelemetry_proto_collector_trace_v1_trace_service: GenFile;
 
-/**
- * @generated from message opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest
- */
 export declare type ExportTraceServiceRequest = Message<"opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest"> & {
-  /**
-   * An array of ResourceSpans.
-   * For data coming from a single resource this array will typically contain one
-   * element. Intermediary nodes (such as OpenTelemetry Collector) that receive
-   * data from multiple origins typically batch the data before forwarding further and
-   * in that case this array will contain multiple elements.
-   *
-   * @generated from field: repeated opentelemetry.proto.trace.v1.ResourceSpans resource_spans = 1;
-   */
   resourceSpans: ResourceSpans[];
 };
 
-/**
- * Describes the message opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest.
- * Use `create(ExportTraceServiceRequestSchema)` to create a new message.
- */
 export declare const ExportTraceServiceRequestSchema: GenMessage<ExportTraceServiceRequest>;
 
-/**
- * @generated from message opentelemetry.proto.collector.trace.v1.ExportTraceServiceResponse
- */
 export declare type ExportTraceServiceResponse = Message<"opentelemetry.proto.collector.trace.v1.ExportTraceServiceResponse"> & {
-  /**
-   * The details of a partially successful export request.
-   *
-   * If the request is only partially accepted
-   * (i.e. when the server accepts only parts of the data and rejects the rest)
-   * the server MUST initialize the `partial_success` field and MUST
-   * set the `rejected_<signal>` with the number of items it rejected.
-   *
-   * Servers MAY also make use of the `partial_success` field to convey
-   * warnings/suggestions to senders even when the request was fully accepted.
-   * In such cases, the `rejected_<signal>` MUST have a value of `0` and
-   * the `error_message` MUST be non-empty.
-   *
-   * A `partial_success` message with an empty value (rejected_<signal> = 0 and
-   * `error_message` = "") is equivalent to it not being set/present. Senders
-   * SHOULD interpret it the same way as in the full success case.
-   *
-   * @generated from field: opentelemetry.proto.collector.trace.v1.ExportTracePartialSuccess partial_success = 1;
-   */
   partialSuccess?: ExportTracePartialSuccess | undefined;
 };
 
-/**
- * Describes the message opentelemetry.proto.collector.trace.v1.ExportTraceServiceResponse.
- * Use `create(ExportTraceServiceResponseSchema)` to create a new message.
- */
 export declare const ExportTraceServiceResponseSchema: GenMessage<ExportTraceServiceResponse>;
 
-/**
- * @generated from message opentelemetry.proto.collector.trace.v1.ExportTracePartialSuccess
- */
 export declare type ExportTracePartialSuccess = Message<"opentelemetry.proto.collector.trace.v1.ExportTracePartialSuccess"> & {
-  /**
-   * The number of rejected spans.
-   *
-   * A `rejected_<signal>` field holding a `0` value indicates that the
-   * request was fully accepted.
-   *
-   * @generated from field: int64 rejected_spans = 1;
-   */
   rejectedSpans: bigint;
 
-  /**
-   * A developer-facing human-readable message in English. It should be used
-   * either to explain why the server rejected parts of the data during a partial
-   * success or to convey warnings/suggestions during a full success. The message
-   * should offer guidance on how users can address such issues.
-   *
-   * error_message is an optional field. An error_message with an empty value
-   * is equivalent to it not being set.
-   *
-   * @generated from field: string error_message = 2;
-   */
   errorMessage: string;
 };
 
-/**
- * Describes the message opentelemetry.proto.collector.trace.v1.ExportTracePartialSuccess.
- * Use `create(ExportTracePartialSuccessSchema)` to create a new message.
- */
 export declare const ExportTracePartialSuccessSchema: GenMessage<ExportTracePartialSuccess>;
 
-/**
- * Service that can be used to push spans between one Application instrumented with
- * OpenTelemetry and a collector, or between a collector and a central collector (in this
- * case spans are sent/received to/from multiple Applications).
- *
- * @generated from service opentelemetry.proto.collector.trace.v1.TraceService
- */
 export declare const TraceService: GenService<{
-  /**
-   * @generated from rpc opentelemetry.proto.collector.trace.v1.TraceService.Export
-   */
   export: {
     methodKind: "unary";
     input: typeof ExportTraceServiceRequestSchema;

@@ -19,40 +19,18 @@
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_opentelemetry_proto_trace_v1_trace } from "../../../trace/v1/trace_pb.js";
 
-/**
- * Describes the file opentelemetry/proto/collector/trace/v1/trace_service.proto.
- */
 export const file_opentelemetry_proto_collector_trace_v1_trace_service = /*@__PURE__*/
   fileDesc("CjpvcGVudGVsZW1ldHJ5L3Byb3RvL2NvbGxlY3Rvci90cmFjZS92MS90cmFjZV9zZXJ2aWNlLnByb3RvEiZvcGVudGVsZW1ldHJ5LnByb3RvLmNvbGxlY3Rvci50cmFjZS52MSJgChlFeHBvcnRUcmFjZVNlcnZpY2VSZXF1ZXN0EkMKDnJlc291cmNlX3NwYW5zGAEgAygLMisub3BlbnRlbGVtZXRyeS5wcm90by50cmFjZS52MS5SZXNvdXJjZVNwYW5zIngKGkV4cG9ydFRyYWNlU2VydmljZVJlc3BvbnNlEloKD3BhcnRpYWxfc3VjY2VzcxgBIAEoCzJBLm9wZW50ZWxlbWV0cnkucHJvdG8uY29sbGVjdG9yLnRyYWNlLnYxLkV4cG9ydFRyYWNlUGFydGlhbFN1Y2Nlc3MiSgoZRXhwb3J0VHJhY2VQYXJ0aWFsU3VjY2VzcxIWCg5yZWplY3RlZF9zcGFucxgBIAEoAxIVCg1lcnJvcl9tZXNzYWdlGAIgASgJMqIBCgxUcmFjZVNlcnZpY2USkQEKBkV4cG9ydBJBLm9wZW50ZWxlbWV0cnkucHJvdG8uY29sbGVjdG9yLnRyYWNlLnYxLkV4cG9ydFRyYWNlU2VydmljZVJlcXVlc3QaQi5vcGVudGVsZW1ldHJ5LnByb3RvLmNvbGxlY3Rvci50cmFjZS52MS5FeHBvcnRUcmFjZVNlcnZpY2VSZXNwb25zZSIAQpwBCilpby5vcGVudGVsZW1ldHJ5LnByb3RvLmNvbGxlY3Rvci50cmFjZS52MUIRVHJhY2VTZXJ2aWNlUHJvdG9QAVoxZ28ub3BlbnRlbGVtZXRyeS5pby9wcm90by9vdGxwL2NvbGxlY3Rvci90cmFjZS92MaoCJk9wZW5UZWxlbWV0cnkuUHJvdG8uQ29sbGVjdG9yLlRyYWNlLlYxYgZwcm90bzM", [file_opentelemetry_proto_trace_v1_trace]);
 
-/**
- * Describes the message opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest.
- * Use `create(ExportTraceServiceRequestSchema)` to create a new message.
- */
 export const ExportTraceServiceRequestSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_collector_trace_v1_trace_service, 0);
 
-/**
- * Describes the message opentelemetry.proto.collector.trace.v1.ExportTraceServiceResponse.
- * Use `create(ExportTraceServiceResponseSchema)` to create a new message.
- */
 export const ExportTraceServiceResponseSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_collector_trace_v1_trace_service, 1);
 
-/**
- * Describes the message opentelemetry.proto.collector.trace.v1.ExportTracePartialSuccess.
- * Use `create(ExportTracePartialSuccessSchema)` to create a new message.
- */
 export const ExportTracePartialSuccessSchema = /*@__PURE__*/
   messageDesc(file_opentelemetry_proto_collector_trace_v1_trace_service, 2);
 
-/**
- * Service that can be used to push spans between one Application instrumented with
- * OpenTelemetry and a collector, or between a collector and a central collector (in this
- * case spans are sent/received to/from multiple Applications).
- *
- * @generated from service opentelemetry.proto.collector.trace.v1.TraceService
- */
 export const TraceService = /*@__PURE__*/
   serviceDesc(file_opentelemetry_proto_collector_trace_v1_trace_service, 0);
 
