@@ -92,8 +92,11 @@ const pieceAt = (bytes: Buffer, start: number): string => {
   }
 }
 
-/** The pieces of a value. */
-export const chunksOf = (value: string): ReadonlyArray<PayloadChunk> => {
+/** The pieces of a value, which has this SHA-256. */
+export const chunksOf = (
+  value: string,
+  hash: string = sha256Hex(value)
+): ReadonlyArray<PayloadChunk> => {
   const bytes = Buffer.from(value, "utf8")
   const texts: Array<string> = []
   for (let start = 0; start < bytes.length; ) {
@@ -101,7 +104,6 @@ export const chunksOf = (value: string): ReadonlyArray<PayloadChunk> => {
     texts.push(text)
     start += Buffer.byteLength(text)
   }
-  const hash = sha256Hex(value)
   // In the order of RFC 8785.
   return texts.map((piece, index) => ({
     bytes: bytes.length,

@@ -45,6 +45,42 @@ interface LargeValue {
   readonly characters: number
 }
 
+/** What is not made again for each try to find room: a text can be most of a request. */
+interface Measured {
+  readonly hash: string
+  readonly bytes: number
+  /** Of the text as a string of JSON in a string of JSON. */
+  encoded?: Encoded
+}
+
+interface Encoded {
+  readonly characters: number
+  readonly bytes: number
+}
+
+/** What has an escape in JSON, and what in it a string of JSON around it escapes once more. */
+const ESCAPED = /["\\\u0000-\u001f]/
+const QUOTES = 6
+const ESCAPED_TWICE = 3
+const ESCAPED_SHORT = 2
+const ESCAPED_LONG = 6
+const SHORT_ESCAPES = new Set([..."\b\f\n\r\t"].map((text) => text.charCodeAt(0)))
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/** Counted, not written: each control character becomes seven. */
+export const encodedSize = (text: string, bytes: number): Encoded => {
+  let more = QUOTES
+  if (ESCAPED.test(text)) {
+    for (let index = 0; index < text.length; index++) {
+      const unit = text.charCodeAt(index)
+      if (unit === QUOTE || unit === BACKSLASH) more += ESCAPED_TWICE
+      else if (unit < 0x20) more += SHORT_ESCAPES.has(unit) ? ESCAPED_SHORT : ESCAPED_LONG
+    }
+  }
+  return { characters: text.length + more, bytes: bytes + more }
+}
+
 const never = (): boolean => false
 
 export const roomForValues = (): Room => ({ left: VALUES_ROOM })
@@ -54,6 +90,8 @@ export class ValuesApart {
   /** By SHA-256. */
   readonly #values = new Map<string, LargeValue>()
   readonly #room: Room
+  #measured = new Map<string, Measured>()
+  #written = new Map<JsonObject, string>()
   /** References to values that are stored, and to those that are not. */
   referred = 0
   truncated = 0
@@ -66,7 +104,26 @@ export class ValuesApart {
   copy(): ValuesApart {
     const copied = new ValuesApart({ ...this.#room })
     copied.takeOver(this)
+    copied.#measured = this.#measured
+    copied.#written = this.#written
     return copied
+  }
+
+  measure(text: string): Measured {
+    const known = this.#measured.get(text)
+    if (known !== undefined) return known
+    const made = { hash: sha256Hex(text), bytes: Buffer.byteLength(text) }
+    this.#measured.set(text, made)
+    return made
+  }
+
+  /** The RFC 8785 text of an object that goes as a whole, cut in the same way each time. */
+  textOf(object: JsonObject, cut: JsonObject): string {
+    const known = this.#written.get(object)
+    if (known !== undefined) return known
+    const text = canonicalize(cut)
+    this.#written.set(object, text)
+    return text
   }
 
   takeOver(other: ValuesApart): void {
@@ -82,8 +139,8 @@ export class ValuesApart {
   }
 
   /** True if the value is stored. */
-  take(hash: string, text: string, bytes: number): boolean {
-    const isStored = this.#values.has(hash) || this.#add(hash, text, bytes)
+  take(text: string, measured: Measured): boolean {
+    const isStored = this.#values.has(measured.hash) || this.#add(text, measured)
     if (isStored) this.referred += 1
     else this.truncated += 1
     return isStored
@@ -106,20 +163,22 @@ export class ValuesApart {
         ? { sha256 }
         : {
             sha256,
-            chunks: chunksOf(text).map((payload) => hashedDetails(canonicalize({ payload })))
+            chunks: chunksOf(text, sha256).map((payload) =>
+              hashedDetails(canonicalize({ payload }))
+            )
           }
     )
   }
 
-  #add(hash: string, text: string, bytes: number): boolean {
+  #add(text: string, measured: Measured): boolean {
+    const { bytes, hash } = measured
     if (bytes > PAYLOAD_VALUE_BYTES_MAX || this.#values.size === VALUES_MAX) return false
-    // As a string of JSON in a string of JSON.
-    const encoded = JSON.stringify(JSON.stringify(text))
-    const encodedBytes = Buffer.byteLength(encoded)
-    if (encodedBytes > this.#room.left) return false
-    this.#room.left -= encodedBytes
+    measured.encoded ??= encodedSize(text, bytes)
+    if (measured.encoded.bytes > this.#room.left) return false
+    this.#room.left -= measured.encoded.bytes
     const pieces = 1 + Math.ceil(bytes / CHUNK_BYTES)
-    this.#values.set(hash, { text, characters: encoded.length + pieces * PIECE_CHARACTERS })
+    const characters = measured.encoded.characters + pieces * PIECE_CHARACTERS
+    this.#values.set(hash, { text, characters })
     return true
   }
 }
@@ -142,15 +201,15 @@ const reference = (
   apart: ValuesApart,
   isJson = false
 ): JsonObject => {
-  const bytes = Buffer.from(text, "utf8")
-  const hash = sha256Hex(text)
-  const preview = beginningOf(bytes, previewBytes)
+  const measured = apart.measure(text)
+  // One character more than there is room for, so that none is cut in two within it.
+  const preview = beginningOf(Buffer.from(text.slice(0, previewBytes + 1)), previewBytes)
   return {
-    $ref: referenceTo(hash),
-    bytes: bytes.length,
+    $ref: referenceTo(measured.hash),
+    bytes: measured.bytes,
     ...(preview === "" ? {} : { preview }),
     ...(isJson ? { media_type: "application/json" } : {}),
-    ...(apart.take(hash, text, bytes.length) ? {} : { truncated: true })
+    ...(apart.take(text, measured) ? {} : { truncated: true })
   }
 }
 
@@ -220,11 +279,38 @@ const byStep =
 /** What is left where little room is. */
 const SMALLEST: Step = { over: 256, preview: 0, isWhole: true }
 
+/** What is left of a number of bytes besides the texts and names of a value; below 0 at some time. */
+const leftBeside = (value: unknown, bytes: number): number => {
+  if (typeof value === "string") return bytes - value.length
+  let left = bytes
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length && left >= 0; index++) {
+      left = leftBeside(value[index], left)
+    }
+  } else if (isObject(value)) {
+    for (const name in value) {
+      left = leftBeside(value[name], left - name.length)
+      if (left < 0) return left
+    }
+  }
+  return left
+}
+
+/** Characters of a value that has room in a command whatever they are. */
+const SURE_CHARACTERS = Math.floor(VALUES_ROOM / 8)
+
+/** Texts within it go first where all of it may be too much for one value. */
+const withoutTexts = byStep({ over: LARGE_VALUE_BYTES, preview: 64 })
+
 /**
  * So many members that not even their values alone can go: `attributes` as a whole, or all of it.
  */
 const withoutMembers: Cut = (object, apart) => {
-  const whole = (value: JsonObject) => reference(canonicalize(value), 0, apart, true)
+  const whole = (value: JsonObject) => {
+    const isOne = leftBeside(value, SURE_CHARACTERS) >= 0
+    const cut = isOne ? value : withoutTexts(value, apart)
+    return reference(apart.textOf(value, cut), 0, apart, true)
+  }
   if (!isObject(object["attributes"])) return whole(object)
   const { attributes, ...rest } = object
   return { ...byStep(SMALLEST)(rest, apart), attributes: whole(attributes as JsonObject) }
@@ -272,9 +358,10 @@ export const withoutLargeTexts = (
     const text = write(withoutMembers(object, apart))
     return isLonger(text, bytesMax) ? undefined : text
   }
-  const whole = write(object)
-  if (!isLonger(whole, Math.min(LARGE_VALUE_BYTES, bytesMax))) return whole
-  const isTooLong = isLonger(whole, bytesMax)
+  // What can't have room is not written to find that out: it may be most of a request.
+  const whole = leftBeside(object, bytesMax) < 0 ? undefined : write(object)
+  if (whole !== undefined && !isLonger(whole, Math.min(LARGE_VALUE_BYTES, bytesMax))) return whole
+  const isTooLong = whole === undefined || isLonger(whole, bytesMax)
   for (const cuts of CUTS) {
     for (const cut of cuts) {
       const tried = apart.copy()
@@ -298,7 +385,7 @@ export const fitted = (
   bytesMax: number,
   apart: ValuesApart
 ): string | undefined => {
-  const whole = hasTooManyNames(object, bytesMax) ? undefined : canonicalize(object)
+  const whole = leftBeside(object, bytesMax) < 0 ? undefined : canonicalize(object)
   return whole === undefined || isLonger(whole, bytesMax)
     ? withoutLargeTexts(object, bytesMax, apart)
     : whole
@@ -311,6 +398,8 @@ export const fittedError = (
   apart: ValuesApart
 ): string | undefined => {
   if (typeof error !== "string") return fitted(error, bytesMax, apart)
-  const text = quote(error)
-  return isLonger(text, bytesMax) ? canonicalize(reference(error, PREVIEW_BYTES, apart)) : text
+  const text = error.length > bytesMax ? undefined : quote(error)
+  return text === undefined || isLonger(text, bytesMax)
+    ? canonicalize(reference(error, PREVIEW_BYTES, apart))
+    : text
 }

@@ -2,6 +2,9 @@
  * Bodies that are small for what they ask for: many items, lines, levels, members, fields or digits
  * in few bytes. Each is as large as a body may be, and most are sent in a coding.
  */
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { ExportTraceServiceRequestSchema } from "../../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import type { SpanSchema } from "../../../src/services/ingest/otlp/gen/opentelemetry/proto/trace/v1/trace_pb.js"
 import { READ_KEY, WRITE_KEY } from "./Doubles.ts"
 import type { Call } from "./TestApi.ts"
 
@@ -80,6 +83,48 @@ const spansOfAttributes = (spans: number, attributes: number): Buffer => {
   return Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[${parts.join(",")}]}]}]}`)
 }
 
+const IDENTITY = { traceId: Buffer.alloc(16, 1), spanId: Buffer.alloc(8, 2) }
+const NANOS = 1_763_700_000_000_000_000n
+
+/** An export of one span with these members, in protobuf: there any character takes one byte. */
+const spanOf = (members: MessageInitShape<typeof SpanSchema>): Buffer => {
+  const span = {
+    ...IDENTITY,
+    name: "n",
+    startTimeUnixNano: NANOS,
+    endTimeUnixNano: NANOS,
+    ...members
+  }
+  const message = create(ExportTraceServiceRequestSchema, {
+    resourceSpans: [{ scopeSpans: [{ spans: [span] }] }]
+  })
+  return Buffer.from(toBinary(ExportTraceServiceRequestSchema, message))
+}
+
+type Texts = ReadonlyArray<readonly [key: string, text: string]>
+
+const spanOfTexts = (texts: Texts): Buffer =>
+  spanOf({
+    attributes: texts.map(([key, value]) => ({
+      key,
+      value: { value: { case: "stringValue", value } }
+    }))
+  })
+
+/** So many texts, named and made by their index. */
+const texts = (count: number, text: (index: number) => readonly [string, string]): Texts =>
+  Array.from({ length: count }, (_, index) => text(index))
+
+/** Where the table of frameworks has members of JSON texts. */
+const LOOKED_INTO = [
+  "langfuse.observation.usage_details",
+  "langfuse.observation.cost_details",
+  "mlflow.chat.tokenUsage",
+  "mlflow.llm.cost",
+  "genkit:output",
+  "response_data"
+]
+
 const manyKeys = (keys: number): string =>
   `{${Array.from({ length: keys }, (_, index) => `"${index.toString(36)}":1`).join(",")}}`
 
@@ -120,6 +165,7 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
   const [head, tail] = event("{}")
   const [listHead, listTail] = event("[]")
   const [textHead, textTail] = event('""')
+  const members = texts(3_000, (index) => [`k${index}`, "v".repeat(200)])
   return {
     "line feeds": lines(filled(bytes, "\n")),
     "line feeds and spaces": lines(filled(bytes, " \n")),
@@ -177,6 +223,12 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
           + `${manyKeys(40_000)}}]}`
       )
     ),
+    "an operation of quotes, and members": operations(
+      Buffer.from(
+        '{"operations":[{"op":"execution.start","agent_id":"a","metadata":{"q":"'
+          + `${'\\"'.repeat(bytes / 4)}",${manyKeys(3_000).slice(1)}}]}`
+      )
+    ),
     "OTLP: brackets": traces(filled(bytes, "[")),
     "OTLP: braces": traces(filled(bytes, '{"a":')),
     "OTLP: resources without members": traces(filled(bytes, "{},", '{"resourceSpans":[', "{}]}")),
@@ -217,6 +269,45 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
       )
     ),
     "OTLP: as many attributes as spans may have": traces(spansOfAttributes(24, 19_000)),
+    "OTLP: attributes of long names": binary(
+      spanOfTexts(texts(18_000, (index) => ["k".repeat(400) + index, "v".repeat(300)]))
+    ),
+    "OTLP: attributes to be repaired": binary(
+      spanOfTexts(texts(18_000, (index) => ["k\0".repeat(100) + index, "\0\x01".repeat(200)]))
+    ),
+    "OTLP: a text to be repaired": binary(spanOfTexts([["a", "\0x".repeat(bytes / 2 - 100)]])),
+    "OTLP: a text of control characters": binary(spanOfTexts([["a", "\x01".repeat(bytes - 200)]])),
+    "OTLP: a text of control characters, and members": binary(
+      spanOfTexts([["a", "\x01".repeat(bytes - 700_000)], ...members])
+    ),
+    "OTLP: texts of control characters, and members": binary(
+      spanOfTexts([
+        ...texts(150, (index) => [`t${index}`, `${index}${"\x01".repeat(100_000)}`]),
+        ...members
+      ])
+    ),
+    "OTLP: JSON texts that are looked into": binary(
+      spanOfTexts(LOOKED_INTO.map((name) => [name, manyKeys(85_000)]))
+    ),
+    "OTLP: the name of an event of marks": binary(
+      spanOf({ events: [{ timeUnixNano: NANOS, name: `a${"-".repeat(bytes - 200)}b` }] })
+    ),
+    "OTLP: the name of a span, and its message": binary(
+      spanOf({
+        name: "\x01".repeat(bytes / 2 - 200),
+        status: { code: 2, message: "\x01".repeat(bytes / 2 - 200) }
+      })
+    ),
+    "OTLP: a long scope of many logs": logs(
+      Buffer.from(
+        `{"resourceLogs":[{"scopeLogs":[{"scope":{"name":"${"s".repeat(bytes / 2)}"},"logRecords":[`
+          + `${Array(20)
+            .fill(
+              `{"traceId":"${"ab".repeat(16)}","spanId":"${"cd".repeat(8)}","eventName":"gen_ai.choice"}`
+            )
+            .join(",")}]}]}]}`
+      )
+    ),
     "OTLP: attributes of a resource": traces(
       filled(bytes, "{},", '{"resourceSpans":[{"resource":{"attributes":[', "{}]}}]}")
     ),

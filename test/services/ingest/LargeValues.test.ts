@@ -12,6 +12,7 @@ import {
   wholeValue
 } from "../../../src/domain/traces/Payload.ts"
 import {
+  encodedSize,
   fitted,
   fittedError,
   ValuesApart,
@@ -156,6 +157,31 @@ describe("an object that is given a size", () => {
       [undefined, true]
     )
     assert.strictEqual(second.payloads(), undefined)
+  })
+
+  it("counts what a text takes as a string of JSON in another", () => {
+    const anyUnit = fc.oneof(fc.constantFrom("\u0001", "\u007f", "\\", '"', "\t", "\u2028"), unit)
+    fc.assert(
+      fc.property(fc.string({ unit: anyUnit, maxLength: 50 }), (text) => {
+        const twice = JSON.stringify(JSON.stringify(text))
+        assert.deepStrictEqual(encodedSize(text, Buffer.byteLength(text)), {
+          characters: twice.length,
+          bytes: Buffer.byteLength(twice)
+        })
+      })
+    )
+  })
+
+  it("keeps the members of what would be too much for one value, its texts apart from them", () => {
+    const members = Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`m${n}`, `v${n}`]))
+    const long = "x".repeat(17 * 1_048_576)
+    const apart = new ValuesApart()
+    const found = JSON.parse(fitted({ ...members, long }, 1_024, apart)!) as PayloadReference
+    const [value] = valuesOf(apart).values()
+    const kept = JSON.parse(value!)
+    assert.strictEqual(found.$ref, `sha256:${sha256(value!)}`)
+    assert.deepInclude(kept, members)
+    assert.deepInclude(kept.long, { $ref: `sha256:${sha256(long)}`, truncated: true })
   })
 
   it("nests no deeper than what can be stored", () => {

@@ -56,8 +56,17 @@ configureTextEncoding({
 export const isBroken = (text: string): boolean => text.includes("\u0000") || !text.isWellFormed()
 
 /** The same with U+FFFD in the place of what can't be stored: one for bytes in a row. */
-export const mended = (text: string): string =>
-  text.replaceAll(BYTES_AS_HALVES, "\ufffd").toWellFormed().replaceAll("\u0000", "\ufffd")
+export const mended = (text: string): string => {
+  const whole = text.isWellFormed()
+    ? text
+    : text.replaceAll(BYTES_AS_HALVES, "\ufffd").toWellFormed()
+  if (!whole.includes("\u0000")) return whole
+  // In place: a text for each that is replaced would be most of a gigabyte.
+  const bytes = Buffer.from(whole, "utf16le")
+  const units = new Uint16Array(bytes.buffer, bytes.byteOffset, whole.length)
+  for (let at = units.indexOf(0); at >= 0; at = units.indexOf(0, at + 1)) units[at] = 0xfffd
+  return bytes.toString("utf16le")
+}
 
 /** Bytes of half a pair: the one that was sent, or the three that UTF-8 would have for it. */
 const bytesOfHalf = (half: string): Buffer => {

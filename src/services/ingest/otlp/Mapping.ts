@@ -128,21 +128,49 @@ export const spanNameOf = (name: string, attributes: JsonObject): string => {
   return name
 }
 
-/** Characters of a JSON text that is looked into: outputs of models may be in it. */
+/** Characters of all JSON texts of a span that are looked into: outputs of models may be in them. */
 const LOOKED_INTO_MAX = 1_048_576
 
-/** A member of a value, which may be the JSON text of an object. */
-const memberOf = (value: unknown, members: ReadonlyArray<string>): unknown => {
-  let found = value
-  if (typeof found === "string" && members.length > 0) {
-    if (found.length > LOOKED_INTO_MAX || !found.startsWith("{")) return undefined
+/** The JSON texts among attributes, each read once, for as long as there is room. */
+class JsonTexts {
+  readonly #read = new Map<string, unknown>()
+  #left = LOOKED_INTO_MAX
+
+  /** The object that a text is; undefined for anything else. */
+  objectIn(text: string): unknown {
+    if (this.#read.has(text)) return this.#read.get(text)
+    if (text.length > this.#left || !text.startsWith("{")) return undefined
+    this.#left -= text.length
+    let object: unknown
     try {
-      found = parseJson(found)
+      object = parseJson(text)
     } catch {
       // No JSON, so nothing is said in it.
-      return undefined
     }
+    this.#read.set(text, object)
+    return object
   }
+}
+
+const jsonTexts = new WeakMap<JsonObject, JsonTexts>()
+
+const jsonTextsOf = (attributes: JsonObject): JsonTexts => {
+  const known = jsonTexts.get(attributes)
+  if (known !== undefined) return known
+  const made = new JsonTexts()
+  jsonTexts.set(attributes, made)
+  return made
+}
+
+/** A member of an attribute's value, which may be the JSON text of an object. */
+const memberOf = (
+  attributes: JsonObject,
+  attribute: string,
+  members: ReadonlyArray<string>
+): unknown => {
+  const value = attributes[attribute]
+  if (members.length === 0) return value
+  let found: unknown = typeof value === "string" ? jsonTextsOf(attributes).objectIn(value) : value
   for (const member of members) {
     if (!isObject(found) || !Object.hasOwn(found, member)) return undefined
     found = found[member]
@@ -173,7 +201,7 @@ const finderOf = <A>(field: FieldName, read: (value: unknown) => A | undefined) 
     for (const { attribute, check, members } of places) {
       if (!Object.hasOwn(attributes, attribute)) continue
       if (check !== undefined && !check(attributes, name)) continue
-      const found = read(memberOf(attributes[attribute], members))
+      const found = read(memberOf(attributes, attribute, members))
       if (found !== undefined) return found
     }
     return undefined
@@ -318,6 +346,8 @@ export const outcomeOf = (
 
 /** Characters of an event type. */
 export const EVENT_TYPE_LENGTH_MAX = 128
+/** What a type neither begins nor ends with. */
+const TYPE_MARKS = new Set([".", "_", "-"])
 /** The type of an event whose name has nothing that a type could be made of. */
 export const DEFAULT_EVENT_TYPE = "event"
 
@@ -327,11 +357,16 @@ export const DEFAULT_EVENT_TYPE = "event"
  */
 export const eventTypeOf = (name: string): string => {
   const words = name
+    .slice(0, TRACE_NAME_LENGTH_MAX)
     .toLowerCase()
     .replaceAll(/[^a-z0-9._-]+/g, "_")
     .replaceAll(/\.{2,}/g, ".")
-    .replaceAll(/^[._-]+|[._-]+$/g, "")
-  return words.slice(0, EVENT_TYPE_LENGTH_MAX) || DEFAULT_EVENT_TYPE
+  const isMark = (at: number): boolean => TYPE_MARKS.has(words[at]!)
+  // By hand: a regular expression starts anew at each mark of a long run.
+  let [from, to] = [0, words.length]
+  while (from < to && isMark(from)) from++
+  while (from < to && isMark(to - 1)) to--
+  return words.slice(from, Math.min(to, from + EVENT_TYPE_LENGTH_MAX)) || DEFAULT_EVENT_TYPE
 }
 
 const spanKinds = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"]

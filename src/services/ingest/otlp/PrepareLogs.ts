@@ -64,9 +64,14 @@ const isMeant = (record: LogRecord, flaws: Flaws): boolean =>
 
 type ScopeLogs = ExportLogsServiceRequest["resourceLogs"][number]["scopeLogs"][number]
 
+interface Scope {
+  readonly value: JsonObject | undefined
+  readonly repairs: RepairLog
+}
+
 interface RecordOptions {
   readonly index: number
-  readonly scopeLogs: ScopeLogs
+  readonly scope: Scope
   readonly resource: SharedResource
   readonly tenantId: string
   readonly limits: SpanLimits
@@ -83,12 +88,16 @@ const timestampOf = (nanos: bigint): string => {
   throw new Unstorable(`time_unix_nano: ${wrong}`)
 }
 
-const scopeOf = (scopeLogs: ScopeLogs, flaws: Flaws, repairs: RepairLog): JsonObject | undefined =>
-  orNothing({
+/** Read once for all records of it: its texts may be most of the request. */
+const scopeOf = (scopeLogs: ScopeLogs, flaws: Flaws): Scope => {
+  const repairs = new RepairLog()
+  const value = orNothing({
     ...textMember("name", scopeLogs.scope?.name ?? "", repairs, "scope."),
     ...textMember("version", scopeLogs.scope?.version ?? "", repairs, "scope."),
     ...unreadMembers(scopeLogs, "scope", flaws, repairs)
   })
+  return { value, repairs }
+}
 
 /**
  * A record as an event: its attributes and body, how severe it is, which scope has made it, and
@@ -96,7 +105,7 @@ const scopeOf = (scopeLogs: ScopeLogs, flaws: Flaws, repairs: RepairLog): JsonOb
  */
 const readRecord = (
   record: LogRecord,
-  { flaws, resource, scopeLogs }: RecordOptions,
+  { flaws, resource, scope }: RecordOptions,
   repairs: RepairLog
 ): ReadEvent => {
   const { body, observedTimeUnixNano, severityNumber, timeUnixNano } = record
@@ -118,8 +127,9 @@ const readRecord = (
     ...member("body", body && jsonOf(body, ATTRIBUTES_LEVEL, () => "body", repairs)),
     ...count("severity_number", severityNumber),
     ...textMember("severity_text", record.severityText, repairs),
-    ...member("scope", scopeOf(scopeLogs, flaws, repairs))
+    ...member("scope", scope.value)
   }
+  repairs.inherit(scope.repairs)
   const all = new RepairLog()
   for (const log of [repairs, resource.repairs]) all.inherit(log)
   const eventType = eventTypeOf(name)
@@ -196,12 +206,14 @@ export function* prepareLogs(
     const resource = yield* resourceOf(resourceLogs, limits.metadataBytesMax, flaws)
     prepared.addRepairs(`resource number ${at + 1} of the request`, resource.repairs)
     for (const scopeLogs of resourceLogs.scopeLogs) {
+      yield
+      const scope = scopeOf(scopeLogs, flaws)
       for (const record of scopeLogs.logRecords) {
         yield
         if (isMeant(record, flaws)) {
           events += 1
           if (events > SPANS_MAX) return tooMany(`more than ${SPANS_MAX} events of models`)
-          addRecord(prepared, record, { index, scopeLogs, resource, tenantId, limits, flaws })
+          addRecord(prepared, record, { index, scope, resource, tenantId, limits, flaws })
           if (prepared.characters > REQUEST_CHARACTERS_MAX) {
             return tooMany(`the log records take over ${REQUEST_CHARACTERS_MAX} characters`)
           }
