@@ -120,6 +120,24 @@ describe("alk ingest", () => {
     assert.match(errors, /alk: interrupted\nnext: call it again: it goes on where it was\n$/)
     assert.isTrue(existsSync(`${file}.alk-ingest.json`))
   })
+
+  it("asks for what records of other systems need, or nothing, and refuses other values", async () => {
+    const file = join(folder, "records.ndjson")
+    writeFileSync(file, "{}\n")
+    const asked: Array<string> = []
+    const handler: Handler = ({ pathname, search }, response) => {
+      if (pathname === "/v1/me") return json(response, { tenant_id: "acme" })
+      asked.push(search)
+      json(response, { status: "committed", errors: [] })
+    }
+    for (const options of [[], ["--actions", "any", "--numbers", "text"]]) {
+      const { end, errors } = await alk(handler, "ingest", file, "--restart", ...options)
+      assert.strictEqual(end, 0, errors)
+      await service!.stop()
+    }
+    assert.deepStrictEqual(asked, ["?sync=true", "?sync=true&actions=any&numbers=text"])
+    assert.strictEqual((await alk(handler, "ingest", file, "--actions", "all")).end, 2)
+  })
 })
 
 /** A page of a list whose rows are numbered on from those of the page before. */

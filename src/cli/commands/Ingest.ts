@@ -8,6 +8,7 @@ import { systemClock } from "../../client/Pause.ts"
 import { Requests } from "../../client/Request.ts"
 import { transportOptions } from "../../client/Settings.ts"
 import { makeTransport, type Transport } from "../../client/Transport.ts"
+import { defined } from "../../domain/Defined.ts"
 import { pairOf } from "../Arguments.ts"
 import { type Choice, requireContext } from "../Contexts.ts"
 import { CommandFailure, EXIT, type ExitCode, usage } from "../Failure.ts"
@@ -35,6 +36,8 @@ interface IngestOptions extends Choice {
   readonly batch: number
   readonly inFlight: number
   readonly restart?: boolean
+  readonly actions?: string
+  readonly numbers?: string
   readonly json?: boolean
   readonly quiet?: boolean
 }
@@ -227,7 +230,8 @@ const run = async (
     isWaiting = true
   }
   try {
-    await sendAll({ transport, signal, onRetry }, work, options, () => {
+    const query = defined({ actions: options.actions, numbers: options.numbers })
+    await sendAll({ transport, query, signal, onRetry }, work, options, () => {
       isWaiting = false
       progress.at(() => progressLine(work, startedAt, before))
     })

@@ -1,5 +1,5 @@
 /** Commands that write to the log: their names, options and examples. */
-import type { Command } from "commander"
+import { type Command, Option } from "commander"
 import { collect, wholeNumber } from "../Arguments.ts"
 import { declare, GROUPS, ofService, withResult } from "./Declare.ts"
 
@@ -47,6 +47,7 @@ const declareIngest = (program: Command): void => {
     examples: [
       "alk ingest events.ndjson",
       "alk ingest accesses.csv --map actor_id=user --map action=verb --set resource_type=page",
+      "alk ingest records.ndjson --actions any --numbers text",
       "gunzip -c events.ndjson.gz | alk ingest -"
     ],
     notes: [
@@ -61,6 +62,13 @@ const declareIngest = (program: Command): void => {
     .option("--format <format>", "ndjson, json (an array) or csv; by default the file's ending")
     .option("--map <field=column>", "CSV: the column of a field; may be repeated", collect)
     .option("--set <field=value>", "CSV: the same value in each event; may be repeated", collect)
+    .addOption(new Option("--actions <names>", "any: take actions of any form").choices(["any"]))
+    .addOption(
+      new Option(
+        "--numbers <form>",
+        "text: keep numbers that a double can't hold as texts"
+      ).choices(["text"])
+    )
     .option("--rejects <file>", "where to write what is refused")
     .option("--batch <number>", "events of a request", wholeNumber("--batch", 1, BATCH_MAX), BATCH)
     .option(

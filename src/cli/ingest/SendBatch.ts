@@ -18,6 +18,8 @@ const isSendable = (entry: Entry): entry is Sendable => "body" in entry
 
 export interface SendParts {
   readonly transport: Transport
+  /** Parameters of each request. */
+  readonly query: Readonly<Record<string, string>>
   /** Ends all attempts; what they have sent may be stored. */
   readonly signal: AbortSignal
   /** Told of each attempt that is made again. */
@@ -40,12 +42,12 @@ const isOfEntries = (error: unknown): error is ApiFailure =>
 
 /** Of one request: what of it is refused, once the rest is in the chain. */
 const attempt = async (
-  { signal, transport }: SendParts,
+  { query, signal, transport }: SendParts,
   entries: ReadonlyArray<Sendable>
 ): Promise<ReadonlyArray<Reject>> => {
   const { text } = await transport.send({
     method: "POST",
-    path: "/v1/events/batch?sync=true",
+    path: `/v1/events/batch?${new URLSearchParams({ sync: "true", ...query })}`,
     headers: UNCOMPRESSED,
     signal,
     body: `{"events":[${entries.map(({ body }) => body).join(",")}]}`

@@ -432,6 +432,7 @@ export interface Routes {
       readonly q?: string
       readonly where?: string
       readonly after_sequence?: number
+      readonly lastEventId?: number
       readonly [path: `metadata.${string}`]: QueryValue
       /** `!=`, `>=` or `<=` the value: the sign is the end of the name. */
       readonly [condition: `${string}${"!" | ">" | "<"}`]: QueryValue
@@ -952,6 +953,7 @@ export interface Routes {
     }
     query: {
       readonly after_sequence?: number
+      readonly lastEventId?: number
     }
     body: undefined
     answer: string

@@ -41,6 +41,7 @@ export const guidePages: ReadonlyArray<GuidePage> = [
 export const referencePages: ReadonlyArray<GuidePage> = [
   page("cli", "Command line", "every command of alk, its options and exit codes"),
   page("console", "Console", "the pages for browsers"),
+  page("mapping", "Other systems", "how their audit records become events, for 13 of them"),
   page("traces", "OpenTelemetry spans", "what becomes of what exporters send, what is repaired"),
   page(
     "backup",

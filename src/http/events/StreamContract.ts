@@ -7,14 +7,14 @@ import { MARK_EVENTS } from "../../actors/feeds/Subscriber.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
-import { LAST_EVENT_ID_HEADER, resumeParameter, slowReaders } from "../messages/EventStream.ts"
+import { LAST_EVENT_ID_HEADER, resumeParameters, slowReaders } from "../messages/EventStream.ts"
 import { SSE_TYPE } from "../messages/MediaTypes.ts"
 import { Authorization } from "../server/Authorization.ts"
 import { conditionParameters, filterParameters, toFilter } from "./EventParameters.ts"
 
 const streamParameters = {
   ...filterParameters,
-  after_sequence: resumeParameter
+  ...resumeParameters
 }
 
 const EventStream = Schema.String.annotate({
@@ -28,10 +28,7 @@ const EventStream = Schema.String.annotate({
 const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
   query: queryOf(streamParameters, {
     conditions: conditionParameters,
-    read: ({ after_sequence: after, ...values }, conditions, now) => ({
-      after,
-      filter: toFilter(values, conditions, now)
-    })
+    read: (values, conditions, now) => ({ values, filter: toFilter(values, conditions, now) })
   }),
   success: EventStream,
   error: errorsOf("object", 400, 401, 403, 429, 503)

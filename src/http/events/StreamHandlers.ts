@@ -26,8 +26,8 @@ export const layerStreamHandlers = HttpApiBuilder.group(
       "streamEvents",
       Effect.fnUntraced(function* ({ query, request }) {
         const { keyId, session, tenantId } = yield* CurrentPrincipal
-        const { filter } = query
-        const after = yield* refusable(() => resumePoint(request, query.after))
+        const { filter, values } = query
+        const after = yield* refusable(() => resumePoint(request, values))
         const onStalled = whenStalled(request)
         const bytes = yield* feed.subscribe({
           tenantId,

@@ -6,7 +6,7 @@ import { READER_LIMITS } from "../../actors/feeds/Subscriber.ts"
 import { ReaderStalled } from "../server/ReaderStalled.ts"
 import { SERVER_TIMES } from "../server/ServerTimes.ts"
 import { invalid } from "./ApiError.ts"
-import { integerParameter } from "./QueryParameters.ts"
+import { integerParameter, type ValuesOf } from "./QueryParameters.ts"
 
 /** What browsers send when they reconnect. */
 export const LAST_EVENT_ID_HEADER = "Last-Event-ID"
@@ -34,21 +34,25 @@ export const whenStalled = (request: HttpServerRequest.HttpServerRequest) => {
     })
 }
 
-/** The sequence number to resume after, where the header isn't sent. */
-export const resumeParameter = integerParameter({
-  minimum: 0,
-  description: "Resume after this sequence number, if there is no `Last-Event-ID`."
-})
+const sequenceNumber = (description: string) => integerParameter({ minimum: 0, description })
 
-/** Where a client resumes: a browser's header says more than the address it first came with. */
+/** Where to resume if the header isn't sent. */
+export const resumeParameters = {
+  after_sequence: sequenceNumber(
+    "Resume after this sequence number, if there is no last event id."
+  ),
+  lastEventId: sequenceNumber("As `Last-Event-ID`, from what can't send headers (polyfills).")
+}
+
+/** Where a client resumes: what it has seen last says more than the address it first came with. */
 export const resumePoint = (
   request: HttpServerRequest.HttpServerRequest,
-  parameter: number | undefined
+  { after_sequence: after, lastEventId }: ValuesOf<typeof resumeParameters>
 ): number | undefined => {
   const header = request.headers[LAST_EVENT_ID_HEADER.toLowerCase()]?.trim() ?? ""
   // Some send it empty before the first event.
-  if (header === "") return parameter
-  const parsed = resumeParameter.parse(header)
+  if (header === "") return lastEventId ?? after
+  const parsed = resumeParameters.lastEventId.parse(header)
   if (Result.isFailure(parsed)) throw invalid(LAST_EVENT_ID_HEADER, parsed.failure)
   return parsed.success
 }

@@ -11,7 +11,7 @@ import { executionSorts } from "../../ports/TraceStore.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { createdHeaders, type HeaderParameter, operation } from "../contract/Operation.ts"
 import { pathId, queryOf } from "../contract/Requests.ts"
-import { LAST_EVENT_ID_HEADER, slowReaders } from "../messages/EventStream.ts"
+import { LAST_EVENT_ID_HEADER, resumeParameters, slowReaders } from "../messages/EventStream.ts"
 import { NDJSON_TYPE, SSE_TYPE } from "../messages/MediaTypes.ts"
 import { PAGE_SIZE_DEFAULT, pageLinkHeader, pageParameters, readPage } from "../messages/Pages.ts"
 import {
@@ -176,13 +176,6 @@ const traceEventParameters = {
 const spanListParameters = {
   cursor: spanCursor.parameter,
   page_size: pageSizeParameter("Spans")
-}
-
-const traceStreamParameters = {
-  after_sequence: integerParameter({
-    minimum: 0,
-    description: "Resume after this chain sequence, if there is no `Last-Event-ID`."
-  })
 }
 
 const syncHeader: Readonly<Record<string, HeaderParameter>> = {
@@ -424,7 +417,7 @@ export const streamExecution = HttpApiEndpoint.get(
         examples: ["ticket-42"]
       })
     },
-    query: queryOf(traceStreamParameters),
+    query: queryOf(resumeParameters),
     success: TraceStream,
     error: errorsOf("text", 400, 401, 403, 404, 413, 429, 503)
   }

@@ -27,7 +27,7 @@ export const makeTraceStreamHandlers = Effect.gen(function* () {
     streamExecution: Effect.fnUntraced(function* (input: RequestOf<typeof streamExecution>) {
       const { params, query, request } = input
       const { keyId, session, tenantId } = yield* CurrentPrincipal
-      const after = yield* refusable(() => resumePoint(request, query.after_sequence))
+      const after = yield* refusable(() => resumePoint(request, query))
       const { id: executionId } = params
       if (!isClientId(executionId)) return yield* notFound("execution")
       yield* readableView(projection, tenantId)
