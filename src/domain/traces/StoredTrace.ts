@@ -30,19 +30,37 @@ export const StoredExecution = Schema.Struct({
 })
 export type StoredExecution = typeof StoredExecution.Type
 
+const mark = { salt: hex16("Salt of details_hash."), hash: sha256("details_hash.") }
+
+const shown = {
+  parent_span_id: Schema.NullOr(text("Its parent; null for a root.")),
+  ...spanFields,
+  status: status("Of the span."),
+  ended_at: Schema.NullOr(time("When it ended."))
+}
+
 /** The record `s/<tenant>/<execution>/<span>`. */
 export const StoredSpan = Schema.Struct({
-  parent_span_id: Schema.NullOr(text("Its parent; null for a root.")),
+  ...shown,
   parent_is_remote: Schema.Boolean.annotate({
     description: "The parent is of another process, and may never come."
   }),
-  ...spanFields,
-  status: status("Of the span."),
   started_at_given: Schema.Boolean.annotate({ description: "The client said so." }),
-  ended_at: Schema.NullOr(time("When it ended.")),
   fact_number: natural("Of its span.started."),
   details: Schema.NullOr(
-    Schema.Struct({ salt: hex16("Salt of details_hash."), hash: sha256("details_hash.") })
-  ).annotate({ description: "By which a repetition is recognised; null once erased." })
+    Schema.Struct({ ...mark, bytes: natural("Of its details, in UTF-8.") })
+  ).annotate({ description: "By which a repetition is recognised; null once erased." }),
+  others: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        ...mark,
+        was: Schema.optionalKey(
+          Schema.Struct(shown).annotate({
+            description: "What it was with these details; absent for what a span.amended has."
+          })
+        )
+      })
+    ).annotate({ description: "Other contents that it was sent with, the last of them." })
+  )
 })
 export type StoredSpan = typeof StoredSpan.Type

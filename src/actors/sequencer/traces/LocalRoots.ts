@@ -30,11 +30,13 @@ export const NO_ROOTS: LocalRoots = {
   awaitedSince: ""
 }
 
-/** What outlasts others: one that failed, then one that was cancelled. */
-const WORST_FIRST: ReadonlyArray<TerminalStatus> = ["FAILED", "CANCELLED", "COMPLETED"]
+/** What outlasts others last: one that failed, before it one that was cancelled. */
+const WORST_LAST: ReadonlyArray<TerminalStatus> = ["COMPLETED", "CANCELLED", "FAILED"]
+
+export const severityOf = (status: TerminalStatus): number => WORST_LAST.indexOf(status)
 
 const worseOf = (left: TerminalStatus, right: TerminalStatus): TerminalStatus =>
-  WORST_FIRST.indexOf(left) < WORST_FIRST.indexOf(right) ? left : right
+  severityOf(left) > severityOf(right) ? left : right
 
 const isTerminal = (status: StoredSpan["status"]): status is TerminalStatus =>
   (terminalStatuses as ReadonlyArray<string>).includes(status)

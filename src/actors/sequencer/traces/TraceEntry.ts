@@ -25,7 +25,13 @@ import {
 import { laterOf } from "./TraceTimes.ts"
 
 /** What is kept of the details of a span: enough to know them again. */
-export type DetailsMark = Pick<PreparedDetails, "salt" | "hash">
+export interface DetailsMark extends Pick<PreparedDetails, "salt" | "hash"> {
+  /** Of their text, in UTF-8. */
+  readonly bytes: number
+}
+
+/** Other contents of a span that are remembered, about 150 bytes each. */
+const OTHERS_MAX = 16
 
 /** Values of an execution that are remembered, about 100 bytes each. */
 const PAYLOADS_MAX = 100
@@ -190,10 +196,17 @@ export class ExecutionEntry {
   }
 
   *#localRoots(): Generator<StoredSpan> {
+    const seen = new Set<string>()
     for (let level: ExecutionEntry | undefined = this; level; level = level.#below) {
       for (const [parent, ids] of level.#orphans ?? []) {
         if (parent !== NO_PARENT && this.span(parent) !== undefined) continue
-        for (const id of ids) yield this.span(id)!
+        for (const id of ids) {
+          const span = this.span(id)!
+          // Sent again, it may have named another parent since.
+          if ((span.parent_span_id ?? NO_PARENT) !== parent || seen.has(id)) continue
+          seen.add(id)
+          yield span
+        }
       }
     }
   }
@@ -292,6 +305,13 @@ export class ExecutionEntry {
         if (roots !== undefined && this.#isLocalRoot(ended)) header.roots = withEnd(roots, ended)
         return
       }
+      case "span.amended": {
+        const span = this.span(core.span_id)
+        if (span === undefined || details === undefined) return
+        const { hash, salt } = details
+        this.spans.set(core.span_id, withOther(span, { salt, hash }))
+        return
+      }
       case "span.event":
         header.event_count = core.sequence_number
     }
@@ -299,6 +319,7 @@ export class ExecutionEntry {
 
   #startSpan(core: SpanStartedCore, details: DetailsMark | undefined): void {
     const { span_id } = core
+    const before = this.span(span_id)
     const span: StoredSpan = {
       parent_span_id: core.parent_span_id ?? null,
       parent_is_remote: false,
@@ -309,9 +330,12 @@ export class ExecutionEntry {
       started_at_given: core.started_at_given,
       ended_at: null,
       fact_number: core.fact_number,
-      details: details === undefined ? null : { salt: details.salt, hash: details.hash }
+      details: markOf(details),
+      ...(before === undefined ? {} : { others: othersWith(before) })
     }
     this.put(span_id, span)
+    // Whatever it was before counts no more.
+    if (before !== undefined) this.header.roots = undefined
     if (this.isMissing(span_id)) {
       this.#setMissing(span_id, false)
       // Its children are no local roots any more.
@@ -347,6 +371,26 @@ export class ExecutionEntry {
   }
 }
 
+const markOf = (details: DetailsMark | undefined): StoredSpan["details"] =>
+  details === undefined ? null : { salt: details.salt, hash: details.hash, bytes: details.bytes }
+
+type Others = NonNullable<StoredSpan["others"]>
+
+const withOther = (span: StoredSpan, other: Others[number]): StoredSpan => ({
+  ...span,
+  others: [...(span.others ?? []), other].slice(-OTHERS_MAX)
+})
+
+/** The other contents of a span that is about to get a new one. */
+const othersWith = (span: StoredSpan): Others => {
+  const { caused_by_span_ids, details, ended_at, others = [], parent_span_id } = span
+  const { span_type, started_at, status } = span
+  if (details === null) return others
+  const { hash, salt } = details
+  const was = { parent_span_id, caused_by_span_ids, span_type, started_at, status, ended_at }
+  return withOther(span, { salt, hash, was }).others ?? []
+}
+
 /** What a span follows from: its parent, and its causes. */
 const sourcesOf = ({ caused_by_span_ids, parent_span_id }: StoredSpan): ReadonlyArray<string> =>
   parent_span_id === null ? caused_by_span_ids : [parent_span_id, ...caused_by_span_ids]
@@ -357,8 +401,8 @@ export interface LinkBudget {
 }
 
 /**
- * Would a new span that follows from `sources` (its parent and its causes) close a cycle? Only if
- * one of them follows from it, and nothing does unless it has been named before. Undefined if the
+ * Would a span that follows from `sources` (its parent and its causes) close a cycle? Only if
+ * one of them follows from it, and nothing follows from a new one that was not named. Undefined if the
  * budget ends before that is known.
  */
 export const closesCycle = (
@@ -368,7 +412,7 @@ export const closesCycle = (
   budget: LinkBudget
 ): boolean | undefined => {
   if (sources.includes(spanId)) return true
-  if (!entry.isMissing(spanId)) return false
+  if (entry.span(spanId) === undefined && !entry.isMissing(spanId)) return false
   const seen = new Set(sources)
   const waiting = [...sources]
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {

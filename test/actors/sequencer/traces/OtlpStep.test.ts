@@ -68,8 +68,47 @@ const aTrace = fc
     })
   )
 
+/** The spans, and some of them with other content, before they ended or after. */
+const aTraceSentAgain = fc
+  .tuple(
+    aTrace,
+    fc.array(
+      fc.record({
+        of: fc.nat(7),
+        later: fc.nat(3),
+        isOpen: fc.boolean(),
+        status: fc.constantFrom("COMPLETED" as const, "FAILED" as const),
+        said: fc.nat(3),
+        spanType: fc.constantFrom("LLM_CALL", "TOOL_CALL")
+      }),
+      { maxLength: 6 }
+    )
+  )
+  .map(([spans, again]) => [
+    ...spans,
+    ...again.map(({ isOpen, later, of, said, spanType, status }): RecordOtlpSpan => {
+      const { endedAt: _, ...span } = spans[of % spans.length]!
+      const { parentSpanId, spanId: name, startedAt } = span
+      const start = (Date.parse(startedAt) - Date.parse(at(0))) / 1_000
+      return {
+        ...span,
+        ...(isOpen ? {} : { endedAt: at(start + later) }),
+        status,
+        spanType,
+        ...(parentSpanId === undefined || said !== 3 ? {} : { parentSpanId: "absent3" }),
+        // Nothing more, or another text.
+        ...(said === 0
+          ? {}
+          : {
+              details: details({ name, metadata: { said } }),
+              executionDetails: details({ agent_name: `agent of ${name}, said ${said}` })
+            })
+      }
+    })
+  ])
+
 const aTurn = fc.record({
-  which: fc.array(fc.nat(7), { minLength: 1, maxLength: 4 }),
+  which: fc.array(fc.nat(13), { minLength: 1, maxLength: 4 }),
   evict: fc.constantFrom("no" as const, "ended" as const, "all" as const)
 })
 
@@ -213,23 +252,30 @@ describe("OpenTelemetry spans", () => {
   it("are one execution, whatever order, pieces, restarts and repetitions they come in", () => {
     const runs = Number(process.env["ALK_TEST_SCHEDULES"] ?? 1_000)
     fc.assert(
-      fc.property(aTrace, fc.array(aTurn, { minLength: 1, maxLength: 30 }), (spans, turns) => {
-        const whole = new Partition()
-        whole.run(...spans)
-        whole.pass(120)
-        const pieces = new Partition()
-        for (const { evict, which } of turns) {
-          pieces.run(...which.map((at) => spans[at % spans.length]!))
-          if (evict !== "no") {
-            pieces.show()
-            pieces.evict(evict === "all")
-            pieces.restart()
+      fc.property(
+        aTraceSentAgain,
+        fc.array(aTurn, { minLength: 1, maxLength: 30 }),
+        (spans, turns) => {
+          const whole = new Partition()
+          whole.run(...spans)
+          whole.pass(120)
+          const pieces = new Partition()
+          for (const { evict, which } of turns) {
+            pieces.run(...which.map((at) => spans[at % spans.length]!))
+            if (evict !== "no") {
+              pieces.show()
+              pieces.evict(evict === "all")
+              pieces.restart()
+            }
           }
+          for (const span of spans) pieces.run(span)
+          const facts = pieces.bodies.length
+          for (const span of spans) pieces.run(span)
+          assert.strictEqual(pieces.bodies.length, facts)
+          pieces.pass(120)
+          assert.deepStrictEqual(seen(pieces), seen(whole))
         }
-        for (const span of spans) pieces.run(span)
-        pieces.pass(120)
-        assert.deepStrictEqual(seen(pieces), seen(whole))
-      }),
+      ),
       { numRuns: runs }
     )
   })
@@ -242,7 +288,7 @@ describe("OpenTelemetry spans", () => {
       partition.run(open),
       partition.run({ ...open, events: [event("e1"), event("e2")] }),
       partition.run({ ...open, endedAt: at(2), events: [event("e2")] }),
-      partition.run({ ...open, endedAt: at(7), status: "FAILED" })
+      partition.run({ ...open, endedAt: at(2), events: [event("e1")] })
     ]
     assert.deepStrictEqual(
       states.map(({ results }) => results[0]?.outcome),
@@ -264,6 +310,55 @@ describe("OpenTelemetry spans", () => {
         ["e2", 2]
       ]
     )
+  })
+
+  it("show of several contents the one with the latest end, and keep the others", () => {
+    const said = (tokens: number) => details({ name: "b", metadata: { tokens } })
+    const { endedAt: _open, ...open } = child("b", "a", { details: said(1) })
+    const error = details({ error: "no" })
+    const final = { ...open, endedAt: at(2), details: said(20), endDetails: error }
+    const later = { ...final, endedAt: at(3), status: "FAILED", spanType: "AGENT" } as const
+    const first = { ...later, startedAt: at(-1), details: said(300) }
+    for (const order of [
+      [open, final, later, first],
+      [later, final, open, first],
+      [final, open, later, first]
+    ]) {
+      const partition = new Partition()
+      for (const one of [...order, ...order]) partition.run(one)
+      assert.deepInclude(partition.view("t").span("b"), {
+        ended_at: at(3),
+        status: "FAILED",
+        span_type: "AGENT",
+        error: "no",
+        metadata: { tokens: 20 },
+        repairs: [{ code: "other_content", path: "span" }]
+      })
+      const texts = partition.factsOf("t").map(({ details }) => JSON.stringify(details ?? {}))
+      for (const tokens of [1, 20, 300]) {
+        assert.isTrue(texts.some((text) => text.includes(`"tokens":${tokens}}`)))
+      }
+      assert.strictEqual(types(partition).filter((type) => type === "span.amended").length, 3)
+    }
+  })
+
+  it("bring nothing back that was erased when they come again", () => {
+    const partition = new Partition()
+    const { endedAt: _open, ...open } = child("b", "a")
+    partition.run(open)
+    partition.run({ op: "execution.erase", index: 0, executionId: "t", reason: "r", erasedBy: "k" })
+    partition.run({ ...open, details: details({ name: "other" }), endedAt: at(2) })
+    partition.run({ ...open, details: details({ name: "another" }), endedAt: at(3) })
+    assert.deepStrictEqual(types(partition).slice(-2), ["execution.erased", "span.ended"])
+  })
+
+  it("close no cycle when they come again", () => {
+    const partition = new Partition()
+    partition.run(child("a", "root"), child("b", "a"))
+    const { errors } = partition.run(child("a", "b", { endedAt: at(9) }))
+    assert.deepStrictEqual(errors, [])
+    assert.strictEqual(partition.view("t").span("a")?.parent_span_id, "root")
+    assert.strictEqual(types(partition).at(-1), "span.amended")
   })
 
   it("are accepted after the end, and a real end replaces one that was only implied", () => {
@@ -390,7 +485,7 @@ describe("OpenTelemetry spans", () => {
     partition.run(endExecution("t", { status: "FAILED", endedAt: at(2) }))
     partition.run({ ...root, endedAt: at(9) })
     assert.strictEqual(partition.view("t").execution?.status, "FAILED")
-    assert.strictEqual(partition.view("t").span("a")?.ended_at, at(0))
+    assert.strictEqual(partition.view("t").span("a")?.ended_at, at(9))
   })
 
   it("bring values that have no room in them, once per execution until it is erased", () => {
