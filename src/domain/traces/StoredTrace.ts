@@ -21,6 +21,9 @@ export const StoredExecution = Schema.Struct({
   }),
   fact_count: natural("Its facts so far."),
   event_count: natural("Its trace events so far."),
+  last_event_at: Schema.optionalKey(
+    time("Of its trace events the latest, as long as it has no spans.")
+  ),
   erased_through: natural("fact_number of its last erasure; 0 without one."),
   last_offset: natural("Offset on alk.traces of its last fact."),
   touched_at: natural("Microseconds since 1970 when it was last named."),

@@ -4,7 +4,8 @@
  * at the latest of their ends, and failed if one of them did.
  *
  * Without a span that names no parent, one may still come: it is waited for a minute from the last
- * end, but not for a parent of another process.
+ * end, but not for a parent of another process. So it is with an execution of log records alone: it
+ * ends with the latest of them.
  */
 import type { StoredSpan } from "../../../domain/traces/StoredTrace.ts"
 import { type TerminalStatus, terminalStatuses } from "../../../domain/traces/TraceFact.ts"

@@ -126,7 +126,11 @@ export const addOtlpEvents = (
   const { events, executionId, payloads, spanId } = operation
   const known = command.execution(executionId)
   const entry = known ?? command.create(executionId)
-  if (known === undefined) recordExecution(command, entry, operation)
+  const { provisional, source, spanCount, started_at } = entry.header
+  const isEarlier =
+    source === "otlp" && provisional && spanCount === 0 && operation.startedAt < started_at
+  // As long as there is no span, the first of the records says what the execution is.
+  if (known === undefined || isEarlier) recordExecution(command, entry, operation)
   const hasNews = addEvents(command, entry, spanId, events)
   if (hasNews) command.recordPayloads(entry, spanId, payloads)
   const outcome = hasNews ? "created" : "existing"
@@ -192,10 +196,11 @@ export class OtlpSpans {
     }
   }
 
-  /** Executions end as their spans have ended; see LocalRoots. */
-  endExecutions(): void {
+  /** Executions end as their spans have ended, also those that only records name; see LocalRoots. */
+  endExecutions(records: ReadonlyArray<RecordOtlpEvents>): void {
     const { nowMicros } = this.#command
-    for (const executionId of new Set(this.#accepted().map((one) => one.operation.executionId))) {
+    const named = [...this.#accepted().map(({ operation }) => operation), ...records]
+    for (const executionId of new Set(named.map((one) => one.executionId))) {
       const entry = this.#command.execution(executionId)!
       recordImpliedEnd(this.#command, entry, entry.impliedEnd(nowMicros))
     }

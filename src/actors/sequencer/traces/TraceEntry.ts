@@ -166,7 +166,7 @@ export class ExecutionEntry {
    */
   impliedEnd(nowMicros: number): ImpliedEnd | undefined {
     const { header } = this
-    const roots = (header.roots ??= this.#countRoots())
+    const roots = header.spanCount === 0 ? this.#silence() : (header.roots ??= this.#countRoots())
     if (roots.running > 0 || roots.endedAt === "") return undefined
     const { awaitedSince, status } = roots
     if (header.provisional && awaitedSince !== "") {
@@ -177,10 +177,17 @@ export class ExecutionEntry {
     return { status, endedAt: laterOf(roots.endedAt, header.started_at) }
   }
 
+  /** Log records without spans: as a local root that has ended with the latest of them. */
+  #silence(): LocalRoots {
+    const { last_event_at: at } = this.header
+    return at === undefined ? NO_ROOTS : { ...NO_ROOTS, endedAt: at, awaitedSince: at }
+  }
+
   /** True while nothing runs but the wait for a parent; or where that is not known. */
   get isWaiting(): boolean {
-    const { complete, ended_by_client, provisional, roots, source, status } = this.header
+    const { complete, ended_by_client, provisional, source, status } = this.header
     if (status !== "RUNNING" || source !== "otlp" || !provisional || ended_by_client) return false
+    const roots = this.header.spanCount === 0 ? this.#silence() : this.header.roots
     if (!complete || roots === undefined) return true
     return roots.running === 0 && roots.endedAt !== ""
   }
@@ -278,6 +285,8 @@ export class ExecutionEntry {
         header.started_at_given = core.started_at_given
         return
       case "execution.ended": {
+        // Events are not loaded: then this is how late they were.
+        if (header.spanCount === 0) header.last_event_at ??= core.ended_at
         const implied = this.impliedEnd(Number.POSITIVE_INFINITY)
         header.ended_by_client =
           implied?.status !== core.status || implied.endedAt !== core.ended_at
@@ -314,6 +323,9 @@ export class ExecutionEntry {
       }
       case "span.event":
         header.event_count = core.sequence_number
+        if (header.spanCount === 0) {
+          header.last_event_at = laterOf(header.last_event_at ?? "", core.timestamp)
+        }
     }
   }
 

@@ -585,6 +585,44 @@ describe("log records of OpenTelemetry", () => {
     assert.deepStrictEqual(eventsOf(partition), ["e1", "e2", "e4"])
   })
 
+  it("alone end their execution with the latest of them, a quiet minute after it", () => {
+    const records = [-30, -20, -10].map((seconds, index) =>
+      otlpEvents("t", "b", [{ ...event(`at ${seconds}`), timestamp: at(seconds) }], {
+        startedAt: at(seconds),
+        agentId: `agent ${index}`
+      })
+    )
+    const again = records[1]!
+    for (const order of [records, records.toReversed(), [again, ...records]]) {
+      const partition = new Partition()
+      for (const one of order) {
+        partition.run(one)
+        partition.show()
+        partition.evict(true)
+        partition.restart()
+      }
+      const shown = () => {
+        const { agent_id, ended_at, started_at, status } = partition.view("t").execution!
+        return [status, agent_id, started_at, ended_at]
+      }
+      assert.deepStrictEqual(shown(), ["RUNNING", "agent 0", at(-30), undefined])
+      partition.pass(61)
+      assert.deepStrictEqual(shown(), ["COMPLETED", "agent 0", at(-30), at(-10)])
+      partition.show()
+      partition.evict(true)
+      partition.restart()
+      // The same again is nothing new, something new is waited for again, a span ends it otherwise.
+      partition.run(again)
+      assert.strictEqual(shown()[0], "COMPLETED")
+      partition.run(otlpEvents("t", "b", [{ ...event("more"), timestamp: at(50) }]))
+      assert.strictEqual(shown()[0], "RUNNING")
+      partition.pass(61)
+      assert.deepStrictEqual(shown(), ["COMPLETED", "agent 0", at(-30), at(50)])
+      partition.run(root)
+      assert.deepStrictEqual(shown(), ["COMPLETED", "agent of a", at(0), at(9)])
+    }
+  })
+
   it("bring the values that they refer to, once", () => {
     const payload = payloadOf("large")
     const partition = new Partition()
