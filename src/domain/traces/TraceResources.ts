@@ -98,7 +98,7 @@ interface FactsOfSpan {
 }
 
 /** Said of every span that was sent with other content, whatever order that came in. */
-const OTHER_CONTENT: Repair = { code: "other_content", path: "span" }
+export const OTHER_CONTENT: Repair = { code: "other_content", path: "span" }
 
 /**
  * The span of these facts. Without an end of its own it ends with its execution; without a parent
