@@ -163,12 +163,19 @@ export interface OverlapQuery {
   readonly last?: number
 }
 
+/** A fact without its details. */
+export interface LoadedFact {
+  readonly body: string
+  /** Of the text of its details, in UTF-8; 0 without. */
+  readonly detailsBytes: number
+}
+
 /** What the sequencer has to know of an execution that it had forgotten. */
 export interface LoadedExecution {
   readonly tenantId: string
   readonly executionId: string
-  /** Stored JSON of every fact but span events and values, without details, by fact number. */
-  readonly facts: ReadonlyArray<string>
+  /** Every fact but span events and values, by fact number. */
+  readonly facts: ReadonlyArray<LoadedFact>
   /** Every row that claims to be a fact of it, of all kinds. */
   readonly marked: ReadonlyArray<MarkedFact>
 }

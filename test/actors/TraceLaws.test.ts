@@ -304,8 +304,15 @@ describe("traces", () => {
               fact?.type === "execution.ended" ? `${fact.status} ${fact.ended_at}` : ""
             assert.notStrictEqual(said(end), said(before), "an end that says nothing new")
           }
-          count("span.started", (fact) => "span_id" in fact && fact.span_id)
-          count("span.ended", (fact) => "span_id" in fact && fact.span_id)
+          const ofSpans = facts.flatMap((fact) => ("span_id" in fact ? [fact] : []))
+          for (const some of groupsOf(ofSpans, ({ span_id }) => span_id)) {
+            const many = (type: TraceFact["type"]) => some.filter((fact) => fact.type === type)
+            // What is shown no more was replaced.
+            const replacing = many("span.amended").filter(({ details }) => details === undefined)
+            const before = many("span.started").length - 1
+            if (before >= 0) assert.strictEqual(replacing.length, before)
+            assert.isAtMost(many("span.ended").length, before + 1)
+          }
           count("span.event", (fact) => "event_id" in fact && fact.event_id)
           for (const [at, start] of starts.entries()) {
             const before = starts[at - 1]

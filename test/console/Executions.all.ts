@@ -1,6 +1,6 @@
 /** More of the pages of executions as people use them: other looks, and what is large. */
 import { assert, describe, it } from "vitest"
-import { LONG, MANY, runsWorld } from "./RunsWorld.ts"
+import { HOSTILE, LONG, MANY, runsWorld } from "./RunsWorld.ts"
 
 const { begin, rowsIn, world } = runsWorld(MANY)
 const { assertQuiet } = world
@@ -50,6 +50,8 @@ describe("an execution", () => {
       .locator(".drawer .text")
       .evaluateAll((texts) => Math.max(...texts.map((text) => text.textContent?.length ?? 0)))
     assert.isAbove(shown, LONG.length)
+    const repairs = await page.getByRole("list", { name: "Repairs" }).textContent()
+    assert.include(repairs, `repeated_key attributes[${JSON.stringify(HOSTILE)}]`)
     assertQuiet()
   })
 })

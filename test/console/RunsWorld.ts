@@ -12,7 +12,7 @@ import { type ConsoleWorld, consoleWorld } from "./ConsoleWorld.ts"
 const key = testKey("runs")
 export const writer = testKey("agent")
 
-const HOSTILE = '<img src=x onerror="document.title=1">'
+export const HOSTILE = '<img src=x onerror="document.title=1">'
 /** Part of a prompt that was recorded. */
 export const LONG = "high water ".repeat(20_000)
 /** Spans of the large execution where it has to be large. */
@@ -108,6 +108,24 @@ const loop = [
   }))
 ]
 
+interface Exported {
+  readonly resourceSpans: ReadonlyArray<{
+    readonly scopeSpans: ReadonlyArray<{
+      readonly spans: ReadonlyArray<{ readonly attributes: Array<object> }>
+    }>
+  }>
+}
+
+/** Every span has an attribute twice, which is repaired. */
+const repeated = (request: Exported): Exported => {
+  const scopes = request.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans)
+  const attribute = { key: HOSTILE, value: { stringValue: "said twice" } }
+  for (const { spans } of scopes) {
+    for (const { attributes } of spans) attributes.push(attribute, attribute)
+  }
+  return request
+}
+
 export interface RunsWorld {
   readonly world: ConsoleWorld
   /** Opens a path of the console, signed in. */
@@ -133,7 +151,7 @@ export const runsWorld = (spans: number): RunsWorld => {
       await sendOperations(client, loop)
       const text = readFileSync("test/examples/vercel-ai-sdk/run.json", "utf8")
       const long = text.replaceAll("When is high water in Husum?", `When? ${LONG}`)
-      const { status } = await client.call("/v1/traces", { body: JSON.parse(long) })
+      const { status } = await client.call("/v1/traces", { body: repeated(JSON.parse(long)) })
       assert.strictEqual(status, 200)
     },
     sharedParts("runs")

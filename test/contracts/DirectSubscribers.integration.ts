@@ -189,6 +189,7 @@ const traceCommands: ReadonlyArray<Command> = [
   ]),
   traces("globex", [otlpSpan("trace", "root", { executionDetails: details({ agent_name: "a" }) })]),
   traces("globex", [runningSpan(otlpSpan("trace", "another root"))]),
+  traces("globex", [otlpSpan("trace", "root", { details: details({ name: "" }) })]),
   traces("acme", [erase("run/1"), endExecution("nobody's")])
 ]
 
@@ -428,7 +429,7 @@ const checkTraces = Effect.fnUntraced(function* (prefix: string) {
   const { lines, stderr } = yield* read(prefix, "traces")
   assert.strictEqual(stderr, "")
   checkFacts(lines.map(({ value }) => value!))
-  for (const [tenantId, count] of Object.entries({ acme: 9, globex: 14 })) {
+  for (const [tenantId, count] of Object.entries({ acme: 9, globex: 15 })) {
     const own = lines.filter(({ key }) => key === tenantId)
     assert.strictEqual(own.length, count)
     assert.isTrue(own.every(({ partition }) => partition === placeOf(tenantId)))
@@ -442,7 +443,7 @@ const checkTraces = Effect.fnUntraced(function* (prefix: string) {
   }
   const types = lines.map(({ value }) => (JSON.parse(value!) as { readonly type: string }).type)
   assert.sameMembers([...new Set(types)], [...factTypes])
-  assert.strictEqual(lines.length, 23)
+  assert.strictEqual(lines.length, 24)
 })
 
 describe("a direct subscriber", () => {

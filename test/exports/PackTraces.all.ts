@@ -73,6 +73,29 @@ describe("a pack with traces", () => {
     assert.isFalse(report.not_established.some((one) => one.includes("trace-links")))
   })
 
+  it("shows of a span that was sent again what counts, and says so", async () => {
+    const chain = new FactChain(TENANT)
+    chain.start("run")
+    for (const said of ["first", "last"]) {
+      chain.span("run", "span", undefined, { said })
+      if (said === "last") chain.add("run", { type: "span.amended", span_id: "span" })
+      chain.endSpan("run", "span")
+    }
+    const other = { payload: { details: { name: "other" } } }
+    chain.add("run", { type: "span.amended", span_id: "span" }, other)
+    chain.end("run")
+    const zip = await new PackWorld(new TestChain(TENANT, 2), chain.all).pack({})
+    const pack = new PackEditor(zip)
+    assert.deepInclude(JSON.parse(pack.lines(SPANS)[0]!), {
+      metadata: { said: "last" },
+      repairs: [{ code: "other_content", path: "span" }]
+    })
+    assert.deepStrictEqual(problemsOf(await check(pack, { key: signer.vkey })), [])
+    line(pack, SPANS, 0, (text) => text.replace("other_content", "many_links"))
+    const report = await check(sign(pack.settle(), TENANT), { key: signer.vkey })
+    assert.deepStrictEqual(problemsOf(report), ["spans.ndjson null content_mismatch"])
+  })
+
   it("is held against a kept checkpoint of the trace chain", async () => {
     const kept = [traceCheckpointOf(facts, TENANT, 7).note]
     assert.strictEqual((await check(new PackEditor(original), { kept })).verdict, "authentic")

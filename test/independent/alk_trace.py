@@ -50,6 +50,7 @@ CORE = {
         {"name", "metadata", "repairs"},
     ),
     "span.ended": ({"span_id", "status", "ended_at"}, set(), {"error", "metadata"}),
+    "span.amended": ({"span_id"}, set(), {"payload"}),
     "span.event": (
         {"span_id", "event_id", "event_type", "sequence_number", "timestamp"},
         set(),
@@ -141,6 +142,8 @@ class Execution:
         self.facts = 0
         self.events = 0
         self.spans = set()
+        # Those that start again: a span.amended has to say why.
+        self.again = set()
 
     def fault(self, fact):
         if fact["fact_number"] != self.facts + 1:
@@ -149,10 +152,16 @@ class Execution:
             return "an execution that has not started"
         self.facts += 1
         if fact["type"] == "span.started":
+            if fact["span_id"] in self.again:
+                return "a span that starts again and again"
             if fact["span_id"] in self.spans:
-                return "a span that starts twice"
+                self.again.add(fact["span_id"])
             self.spans.add(fact["span_id"])
-        if fact["type"] in ("span.ended", "span.event") and fact["span_id"] not in self.spans:
+        elif fact.get("span_id") in self.again:
+            if fact["type"] != "span.amended":
+                return "a span that starts twice"
+            self.again.remove(fact["span_id"])
+        if fact["type"] in ("span.amended", "span.ended", "span.event") and fact["span_id"] not in self.spans:
             return "of a span that has not started"
         if fact["type"] == "span.event":
             if fact["sequence_number"] != self.events + 1:
@@ -368,6 +377,9 @@ TOLD = [
     ),
     (RUN, "execution.erased", {"reason": "asked for \"it\"", "erased_by": "key_1"}, None),
     (TRACE, "execution.resumed", {}, None),
+    (TRACE, "span.amended", {"span_id": "child"}, {"payload": {"details": {"name": "chat 2"}}}),
+    (TRACE, "span.started", {**SPAN, "span_id": "child", "caused_by_span_ids": []}, {"name": "c"}),
+    (TRACE, "span.amended", {"span_id": "child"}, None),
 ]
 
 

@@ -4,6 +4,7 @@ import { parseFact } from "../../src/domain/traces/TraceFact.ts"
 import type { StoreUnavailable } from "../../src/ports/EventStore.ts"
 import type {
   EventPlace,
+  LoadedFact,
   PageBounds,
   SpanEventPage,
   TraceStore
@@ -54,4 +55,11 @@ export const allFacts = (
 export const withoutDetails = (body: string): string => {
   const { details: _, ...rest } = JSON.parse(body) as Record<string, unknown>
   return JSON.stringify(rest)
+}
+
+/** The stored text of a fact as the sequencer loads it. */
+export const loadedFact = (stored: string): LoadedFact => {
+  const body = withoutDetails(stored)
+  const details = Buffer.byteLength(stored) - Buffer.byteLength(body) - ',"details":'.length
+  return { body, detailsBytes: Math.max(0, details) }
 }

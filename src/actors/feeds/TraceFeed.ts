@@ -95,7 +95,7 @@ const withoutDetails = (fact: TraceFact, erasedAt: string): TraceFact =>
 
 /**
  * Bytes of the facts that a followed execution is known by: its own, and those of spans that have
- * not ended. What has ended changes no more, so it is not kept.
+ * not ended. What has ended is not kept: what is sent of it after that is whole in itself.
  */
 export const FOLLOWED_BYTES_MAX = 64 * 1_048_576
 
@@ -153,6 +153,7 @@ class ExecutionReplay {
     switch (fact.type) {
       case "span.event":
       case "span.payload":
+      case "span.amended":
         return
       case "span.started":
         this.#leave(fact.span_id)

@@ -68,7 +68,8 @@ const spans = {
   cost: ["Nullable(Float64)", "What it has cost, as the client said."],
   session_id: ["Nullable(String)", "The session that its metadata names."],
   user_id: ["Nullable(String)", "The user that its metadata names."],
-  metadata: ["String", `${METADATA} What the end brought is in it.`]
+  metadata: ["String", `${METADATA} What the end brought is in it.`],
+  repairs: ["String", "JSON list of what was repaired when it came in; empty without any."]
 } as const satisfies Record<string, Column>
 
 const trace_events = {

@@ -23,6 +23,9 @@ export const repairRules = {
   many_links:
     "A span has too many links; the later ones are kept in the metadata and are no edges.",
   missing_start: "The start is missing; the end is taken.",
+  other_content:
+    "The span was sent again with other content. That of the latest end is shown; what was sent "
+    + "besides is kept in the facts of the span.",
   repeated_key: "A key is given more than once; its last value is kept.",
   unknown_name: "An enum has a name that does not exist; it counts as unset, and is kept as sent.",
   unknown_status: "The status code does not exist; it counts as unset, and the metadata has it.",

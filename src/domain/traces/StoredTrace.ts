@@ -21,6 +21,9 @@ export const StoredExecution = Schema.Struct({
   }),
   fact_count: natural("Its facts so far."),
   event_count: natural("Its trace events so far."),
+  last_event_at: Schema.optionalKey(
+    time("Of its trace events the latest, as long as it has no spans.")
+  ),
   erased_through: natural("fact_number of its last erasure; 0 without one."),
   last_offset: natural("Offset on alk.traces of its last fact."),
   touched_at: natural("Microseconds since 1970 when it was last named."),
@@ -30,19 +33,37 @@ export const StoredExecution = Schema.Struct({
 })
 export type StoredExecution = typeof StoredExecution.Type
 
+const mark = { salt: hex16("Salt of details_hash."), hash: sha256("details_hash.") }
+
+const shown = {
+  parent_span_id: Schema.NullOr(text("Its parent; null for a root.")),
+  ...spanFields,
+  status: status("Of the span."),
+  ended_at: Schema.NullOr(time("When it ended."))
+}
+
 /** The record `s/<tenant>/<execution>/<span>`. */
 export const StoredSpan = Schema.Struct({
-  parent_span_id: Schema.NullOr(text("Its parent; null for a root.")),
+  ...shown,
   parent_is_remote: Schema.Boolean.annotate({
     description: "The parent is of another process, and may never come."
   }),
-  ...spanFields,
-  status: status("Of the span."),
   started_at_given: Schema.Boolean.annotate({ description: "The client said so." }),
-  ended_at: Schema.NullOr(time("When it ended.")),
   fact_number: natural("Of its span.started."),
   details: Schema.NullOr(
-    Schema.Struct({ salt: hex16("Salt of details_hash."), hash: sha256("details_hash.") })
-  ).annotate({ description: "By which a repetition is recognised; null once erased." })
+    Schema.Struct({ ...mark, bytes: natural("Of its details, in UTF-8.") })
+  ).annotate({ description: "By which a repetition is recognised; null once erased." }),
+  others: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        ...mark,
+        was: Schema.optionalKey(
+          Schema.Struct(shown).annotate({
+            description: "What it was with these details; absent for what a span.amended has."
+          })
+        )
+      })
+    ).annotate({ description: "Other contents that it was sent with, the last of them." })
+  )
 })
 export type StoredSpan = typeof StoredSpan.Type

@@ -21,6 +21,7 @@ export const factTypes = [
   "execution.erased",
   "span.started",
   "span.ended",
+  "span.amended",
   "span.event",
   "span.payload"
 ] as const
@@ -138,6 +139,17 @@ export const SpanEndedCore = Schema.Struct({
 })
 export type SpanEndedCore = typeof SpanEndedCore.Type
 
+/**
+ * A span of OpenTelemetry was sent again with other content. What is shown is in the last
+ * span.started; of the others one is in an earlier fact, or in the details of this one.
+ */
+export const SpanAmendedCore = Schema.Struct({
+  type: Schema.Literal("span.amended"),
+  ...ofExecution,
+  span_id: spanId
+})
+export type SpanAmendedCore = typeof SpanAmendedCore.Type
+
 export const SpanEventCore = Schema.Struct({
   type: Schema.Literal("span.event"),
   ...ofExecution,
@@ -165,6 +177,7 @@ export type FactCore =
   | ExecutionErasedCore
   | SpanStartedCore
   | SpanEndedCore
+  | SpanAmendedCore
   | SpanEventCore
   | SpanPayloadCore
 
@@ -245,8 +258,21 @@ const facts = [
     "The details of every earlier fact of this execution have been erased.",
     ExecutionErasedCore
   ),
-  factOf("SpanStarted", "A span exists.", SpanStartedCore, "name", "metadata", "repairs"),
+  factOf(
+    "SpanStarted",
+    "A span exists; replaces an earlier one of its span.",
+    SpanStartedCore,
+    "name",
+    "metadata",
+    "repairs"
+  ),
   factOf("SpanEnded", "A span has ended.", SpanEndedCore, "error", "metadata"),
+  factOf(
+    "SpanAmended",
+    "A span was sent again with other content, in `payload` where that is not shown.",
+    SpanAmendedCore,
+    "payload"
+  ),
   factOf("SpanEvent", "Something happened in a span.", SpanEventCore, "payload"),
   factOf(
     "SpanPayload",
@@ -326,6 +352,8 @@ export const factCoreText = (core: FactCore, detailsHash: string | undefined): s
         `{${hash}"ended_at":"${core.ended_at}",${execution},"span_id":${quote(core.span_id)}`
         + `,"status":"${core.status}","type":"span.ended"}`
       )
+    case "span.amended":
+      return `{${hash}${execution},"span_id":${quote(core.span_id)},"type":"span.amended"}`
     case "span.event":
       return (
         `{${hash}"event_id":${quote(core.event_id)},"event_type":${quote(core.event_type)}`
@@ -410,6 +438,7 @@ const stringsOf: Readonly<Record<FactType, ReadonlyArray<string>>> = {
   "execution.erased": ["reason", "erased_by"],
   "span.started": ["span_id", "span_type", "started_at"],
   "span.ended": ["span_id", "status", "ended_at"],
+  "span.amended": ["span_id"],
   "span.event": ["span_id", "event_id", "event_type", "timestamp"],
   "span.payload": ["span_id"]
 }

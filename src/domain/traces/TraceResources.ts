@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { natural, sequence, text, time } from "../Forms.ts"
 import { microsOf } from "../Timestamp.ts"
+import type { Repair } from "./Repairs.ts"
 import {
   executionStatuses,
   FactDetails,
@@ -89,13 +90,22 @@ type FactOf<Type extends TraceFact["type"]> = Extract<TraceFact, { readonly type
 
 const later = (left: string, right: string): string => (left > right ? left : right)
 
+/** The facts of one span. */
+interface FactsOfSpan {
+  readonly started: FactOf<"span.started">
+  readonly amended: FactOf<"span.amended"> | undefined
+  readonly ended?: FactOf<"span.ended">
+}
+
+/** Said of every span that was sent with other content, whatever order that came in. */
+export const OTHER_CONTENT: Repair = { code: "other_content", path: "span" }
+
 /**
  * The span of these facts. Without an end of its own it ends with its execution; without a parent
  * it is the root, or a child of that.
  */
 export const spanOf = (
-  started: FactOf<"span.started">,
-  ended: FactOf<"span.ended"> | undefined,
+  { amended, ended, started }: FactsOfSpan,
   executionEnd: FactOf<"execution.ended"> | undefined,
   rootSpanId: string | undefined
 ): Span => {
@@ -106,6 +116,7 @@ export const spanOf = (
   const endedAt = ended?.ended_at ?? (implied && later(implied.ended_at, started_at))
   const error = ended?.details?.error
   const erasedAt = started.erased_at ?? ended?.erased_at
+  const repairs = [...(details?.repairs ?? []), ...(amended === undefined ? [] : [OTHER_CONTENT])]
   return {
     id: span_id,
     execution_id,
@@ -118,7 +129,7 @@ export const spanOf = (
     ...(endedAt === undefined ? {} : { ended_at: endedAt }),
     ...(error === undefined ? {} : { error }),
     metadata: { ...details?.metadata, ...ended?.details?.metadata },
-    ...(details?.repairs === undefined ? {} : { repairs: details.repairs }),
+    ...(repairs.length === 0 ? {} : { repairs }),
     ...(erasedAt === undefined ? {} : { erased_at: erasedAt })
   }
 }

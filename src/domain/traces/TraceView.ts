@@ -21,10 +21,13 @@ export interface TraceChange {
 type Started = Extract<TraceFact, { readonly type: "execution.started" }>
 type Ended = Extract<TraceFact, { readonly type: "execution.ended" }>
 type SpanStarted = Extract<TraceFact, { readonly type: "span.started" }>
+type SpanAmended = Extract<TraceFact, { readonly type: "span.amended" }>
 type SpanEnded = Extract<TraceFact, { readonly type: "span.ended" }>
 
 interface SpanFacts {
   readonly started: SpanStarted
+  /** Of several any. */
+  amended: SpanAmended | undefined
   ended?: SpanEnded
 }
 
@@ -106,12 +109,18 @@ export class TraceView {
         this.#erasedAt = fact.created_at
         return { execution: true, spans: [] }
       case "span.started":
-        this.#spans.set(fact.span_id, { started: fact })
+        this.#spans.set(fact.span_id, {
+          started: fact,
+          amended: this.#spans.get(fact.span_id)?.amended
+        })
         return { execution: false, spans: [fact.span_id] }
+      case "span.amended":
       case "span.ended": {
         const facts = this.#spans.get(fact.span_id)
-        if (facts !== undefined) facts.ended = fact
-        return { execution: false, spans: facts === undefined ? [] : [fact.span_id] }
+        if (facts === undefined) return { execution: false, spans: [] }
+        if (fact.type === "span.ended") facts.ended = fact
+        else facts.amended = fact
+        return { execution: false, spans: [fact.span_id] }
       }
       case "span.event":
         return { execution: false, spans: [], event: toTraceEvent(fact) }
@@ -120,8 +129,8 @@ export class TraceView {
     }
   }
 
-  #spanOf({ ended, started }: SpanFacts): Span {
-    return spanOf(started, ended, this.#ended, this.#started?.root_span_id)
+  #spanOf(facts: SpanFacts): Span {
+    return spanOf(facts, this.#ended, this.#started?.root_span_id)
   }
 
   /** Spans without an end of their own. */

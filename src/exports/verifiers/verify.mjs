@@ -566,6 +566,7 @@ const FACT_CORES = {
     "started_at_given"
   ],
   "span.ended": ["ended_at", "span_id", "status"],
+  "span.amended": ["span_id"],
   "span.event": ["event_id", "event_type", "sequence_number", "span_id", "timestamp"],
   "span.payload": ["span_id"]
 }
@@ -663,7 +664,10 @@ const factFaultOf = (line, fact, tenant, sha256) => {
 }
 
 /** The parts of a shown execution or span that come out of details, which may be long. */
-const DETAIL_MEMBERS = ["agent_name", "error", "metadata", "name", "repairs", "trigger"]
+const DETAIL_MEMBERS = ["agent_name", "error", "metadata", "name", "trigger"]
+
+/** Said of every span that was sent again with other content. */
+const OTHER_CONTENT = { code: "other_content", path: "span" }
 
 const NO_VALUE = {}
 
@@ -714,15 +718,18 @@ class Execution {
             caused_by_span_ids: fact.caused_by_span_ids,
             span_type: fact.span_type,
             started_at: fact.started_at,
-            erased_at: fact.erased_at
-          },
-          long: {
-            name: details.name ?? "",
-            metadata: details.metadata ?? {},
+            erased_at: fact.erased_at,
             repairs: details.repairs
-          }
+          },
+          isAmended: this.spans.get(fact.span_id)?.isAmended,
+          long: { name: details.name ?? "", metadata: details.metadata ?? {} }
         })
         return
+      case "span.amended": {
+        const span = this.spans.get(fact.span_id)
+        if (span !== undefined) span.isAmended = true
+        return
+      }
       case "span.ended": {
         const span = this.spans.get(fact.span_id)
         if (span !== undefined) this.endSpan(span, fact, details)
@@ -759,6 +766,7 @@ class Execution {
         ended_at: fact.ended_at,
         erased_at: core.erased_at ?? fact.erased_at
       },
+      isAmended: span.isAmended,
       digest: this.sha256(canonical(defined(long)))
     })
   }
@@ -786,7 +794,7 @@ class Execution {
   shownSpan(id) {
     const span = this.spans.get(id)
     if (span === undefined) return this.shownRoot(id)
-    const { core, digest, long } = span
+    const { core, digest, isAmended, long } = span
     const { ended_at: end, status = "RUNNING" } = this.ended ?? {}
     const implied =
       core.status !== undefined
@@ -798,7 +806,12 @@ class Execution {
     const root_id = this.started?.root_span_id
     const parent_span_id = core.parent_span_id ?? (id === root_id ? undefined : root_id)
     return {
-      core: defined({ ...core, parent_span_id, ...implied }),
+      core: defined({
+        ...core,
+        parent_span_id,
+        repairs: isAmended ? [...(core.repairs ?? []), OTHER_CONTENT] : core.repairs,
+        ...implied
+      }),
       digest: digest ?? this.sha256(canonical(defined(long)))
     }
   }
@@ -2560,7 +2573,7 @@ class PackCheck {
           SPANS,
           null,
           "content_mismatch",
-          "the name, metadata, error and repairs that its facts say",
+          "the name, metadata and error that its facts say",
           canonical(long)
         )
       }

@@ -496,6 +496,7 @@ FACT_CORES = {
         "started_at_given",
     ],
     "span.ended": ["ended_at", "span_id", "status"],
+    "span.amended": ["span_id"],
     "span.event": ["event_id", "event_type", "sequence_number", "span_id", "timestamp"],
     "span.payload": ["span_id"],
 }  # fmt: skip
@@ -601,7 +602,10 @@ def fact_fault_of(line, fact, text, tenant):
 
 
 # The parts of a shown execution or span that come out of details, which may be long.
-DETAIL_MEMBERS = ["agent_name", "error", "metadata", "name", "repairs", "trigger"]
+DETAIL_MEMBERS = ["agent_name", "error", "metadata", "name", "trigger"]
+
+# Said of every span that was sent again with other content.
+OTHER_CONTENT = {"code": "other_content", "path": "span"}
 
 
 def picked(source, *names):
@@ -633,6 +637,7 @@ class Execution:
     def __init__(self):
         self.facts = 0
         self.spans = {}
+        self.amended = set()
         # Sequence of the first fact without details, by time of erasure.
         self.undetailed = {}
         self.created_at = None
@@ -658,8 +663,10 @@ class Execution:
                 "span_type", "started_at", "erased_at",
             )  # fmt: skip
             long = {"name": details.get("name", ""), "metadata": details.get("metadata", {})}
-            long.update(picked(details, "repairs"))
+            core.update(picked(details, "repairs"))
             self.spans[fact["span_id"]] = core, long, None
+        elif fact["type"] == "span.amended":
+            self.amended.add(fact["span_id"])
         elif fact["type"] == "span.ended" and fact["span_id"] in self.spans:
             self.end_span(fact, details)
 
@@ -718,6 +725,8 @@ class Execution:
         if span_id not in self.spans:
             return self.shown_root(span_id)
         core, long, digest = self.spans[span_id]
+        if span_id in self.amended:
+            core = dict(core, repairs=core.get("repairs", []) + [OTHER_CONTENT])
         root_id = self.started and self.started["root_span_id"]
         if "parent_span_id" not in core and root_id not in (None, span_id):
             core = dict(core, parent_span_id=root_id)
@@ -2716,7 +2725,7 @@ class PackCheck:
             elif sha256(canonical(long)) != digest:
                 self.problem(
                     SPANS, None, "content_mismatch",
-                    "the name, metadata, error and repairs that its facts say", canonical(long),
+                    "the name, metadata and error that its facts say", canonical(long),
                 )  # fmt: skip
         total = sum(execution.span_count() for execution in self.executions.values())
         if known < total:

@@ -398,8 +398,8 @@ const toLoaded = (rows: ReadonlyArray<StoredRow>): LoadedExecution => {
       .filter(({ fact }) => fact.type !== "span.event" && fact.type !== "span.payload")
       .map(({ body, fact }) =>
         erased !== undefined && fact.fact_number < erased.fact_number
-          ? eraseFact(fact, erased.created_at)
-          : body
+          ? { body: eraseFact(fact, erased.created_at), detailsBytes: 0 }
+          : { body, detailsBytes: Buffer.byteLength(JSON.stringify(fact.details ?? "")) }
       ),
     marked: rows.map(({ fact, offset }) => ({ ...factPlaceOf(fact, 0, offset), mac: "" }))
   }

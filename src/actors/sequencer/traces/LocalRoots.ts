@@ -4,7 +4,8 @@
  * at the latest of their ends, and failed if one of them did.
  *
  * Without a span that names no parent, one may still come: it is waited for a minute from the last
- * end, but not for a parent of another process.
+ * end, but not for a parent of another process. So it is with an execution of log records alone: it
+ * ends with the latest of them.
  */
 import type { StoredSpan } from "../../../domain/traces/StoredTrace.ts"
 import { type TerminalStatus, terminalStatuses } from "../../../domain/traces/TraceFact.ts"
@@ -30,11 +31,13 @@ export const NO_ROOTS: LocalRoots = {
   awaitedSince: ""
 }
 
-/** What outlasts others: one that failed, then one that was cancelled. */
-const WORST_FIRST: ReadonlyArray<TerminalStatus> = ["FAILED", "CANCELLED", "COMPLETED"]
+/** What outlasts others last: one that failed, before it one that was cancelled. */
+const WORST_LAST: ReadonlyArray<TerminalStatus> = ["COMPLETED", "CANCELLED", "FAILED"]
+
+export const severityOf = (status: TerminalStatus): number => WORST_LAST.indexOf(status)
 
 const worseOf = (left: TerminalStatus, right: TerminalStatus): TerminalStatus =>
-  WORST_FIRST.indexOf(left) < WORST_FIRST.indexOf(right) ? left : right
+  severityOf(left) > severityOf(right) ? left : right
 
 const isTerminal = (status: StoredSpan["status"]): status is TerminalStatus =>
   (terminalStatuses as ReadonlyArray<string>).includes(status)

@@ -1,7 +1,7 @@
 /**
  * The rules of OpenTelemetry spans: they come in any order, in any number of requests, twice,
- * before their parent, after the end, and still add up to one execution. What is new of a span
- * is recorded; only a cycle is refused.
+ * before their parent, after the end, with other content, and still add up to one execution. What
+ * is new of a span is recorded; only a cycle is refused.
  */
 import {
   type OtlpEvent,
@@ -10,6 +10,15 @@ import {
   traceEventKeyOf
 } from "../../../domain/traces/TraceOperation.ts"
 import { type Introducer, introducesBefore } from "./LocalRoots.ts"
+import {
+  causesOf,
+  endOf,
+  isKnownOther,
+  isSameEnd,
+  isSameStart,
+  outranks,
+  wholeContentOf
+} from "./SpanVersions.ts"
 import { CommandDraft, type TraceDraft } from "./TraceDraft.ts"
 import { closesCycle, type ExecutionEntry, type ImpliedEnd } from "./TraceEntry.ts"
 import {
@@ -20,12 +29,13 @@ import {
   tooManyLinks,
   tooManySpans
 } from "./TraceRefusals.ts"
-import { laterOf } from "./TraceTimes.ts"
 
 /** A span of the command on its way through the turns. */
 interface Recording {
   readonly operation: RecordOtlpSpan
   refusal: TraceRefusal | undefined
+  /** True for a span that was there before: by an earlier command, or earlier in this one. */
+  isAgain: boolean
   /** True once a fact of the span was recorded. */
   hasNews: boolean
 }
@@ -35,6 +45,12 @@ const introducerOf = ({ parentSpanId, spanId, startedAt }: RecordOtlpSpan): Intr
   startedAt,
   id: spanId
 })
+
+const sourcesOf = (operation: RecordOtlpSpan): ReadonlyArray<string> => {
+  const { parentSpanId } = operation
+  const causes = causesOf(operation)
+  return parentSpanId === undefined ? causes : [parentSpanId, ...causes]
+}
 
 /** Records that an execution has ended, ends otherwise, or runs again, as its spans imply it. */
 export const recordImpliedEnd = (
@@ -110,7 +126,11 @@ export const addOtlpEvents = (
   const { events, executionId, payloads, spanId } = operation
   const known = command.execution(executionId)
   const entry = known ?? command.create(executionId)
-  if (known === undefined) recordExecution(command, entry, operation)
+  const { provisional, source, spanCount, started_at } = entry.header
+  const isEarlier =
+    source === "otlp" && provisional && spanCount === 0 && operation.startedAt < started_at
+  // As long as there is no span, the first of the records says what the execution is.
+  if (known === undefined || isEarlier) recordExecution(command, entry, operation)
   const hasNews = addEvents(command, entry, spanId, events)
   if (hasNews) command.recordPayloads(entry, spanId, payloads)
   const outcome = hasNews ? "created" : "existing"
@@ -126,6 +146,7 @@ export class OtlpSpans {
     this.#recordings = operations.map((operation) => ({
       operation,
       refusal: undefined,
+      isAgain: false,
       hasNews: false
     }))
   }
@@ -157,25 +178,13 @@ export class OtlpSpans {
     }
   }
 
-  /** A real end also follows one that was only implied by the execution's. */
+  /**
+   * A real end also follows one that was only implied by the execution's. Then what was sent of spans
+   * that were there before.
+   */
   end(): void {
-    for (const recording of this.#accepted()) {
-      const { endDetails, endedAt, executionId, spanId, status } = recording.operation
-      const entry = this.#command.execution(executionId)!
-      const span = entry.span(spanId)!
-      if (endedAt === undefined || span.status !== "RUNNING") continue
-      this.#command.record(
-        entry,
-        {
-          type: "span.ended",
-          span_id: spanId,
-          status,
-          ended_at: laterOf(endedAt, span.started_at)
-        },
-        endDetails
-      )
-      recording.hasNews = true
-    }
+    for (const recording of this.#accepted()) if (!recording.isAgain) this.#end(recording)
+    for (const recording of this.#accepted()) if (recording.isAgain) this.#amend(recording)
   }
 
   /** What a span refers to, once something of the span is new. */
@@ -187,10 +196,11 @@ export class OtlpSpans {
     }
   }
 
-  /** Executions end as their spans have ended; see LocalRoots. */
-  endExecutions(): void {
+  /** Executions end as their spans have ended, also those that only records name; see LocalRoots. */
+  endExecutions(records: ReadonlyArray<RecordOtlpEvents>): void {
     const { nowMicros } = this.#command
-    for (const executionId of new Set(this.#accepted().map((one) => one.operation.executionId))) {
+    const named = [...this.#accepted().map(({ operation }) => operation), ...records]
+    for (const executionId of new Set(named.map((one) => one.executionId))) {
       const entry = this.#command.execution(executionId)!
       recordImpliedEnd(this.#command, entry, entry.impliedEnd(nowMicros))
     }
@@ -205,12 +215,14 @@ export class OtlpSpans {
   }
 
   #refusalOf(
-    { executionId, spanId }: RecordOtlpSpan,
-    known: ExecutionEntry | undefined,
-    sources: ReadonlyArray<string>
+    operation: RecordOtlpSpan,
+    known: ExecutionEntry | undefined
   ): TraceRefusal | undefined {
-    if (known === undefined) return sources.includes(spanId) ? cycleOf(spanId) : undefined
-    const closes = closesCycle(known, spanId, sources, this.#command.links)
+    const { executionId, spanId } = operation
+    if (known === undefined) {
+      return sourcesOf(operation).includes(spanId) ? cycleOf(spanId) : undefined
+    }
+    const closes = this.#closes(known, operation)
     if (closes !== false) return closes === true ? cycleOf(spanId) : tooManyLinks(spanId)
     return known.header.spanCount >= SPANS_MAX ? tooManySpans(executionId) : undefined
   }
@@ -219,14 +231,73 @@ export class OtlpSpans {
     return this.#recordings.filter(({ refusal }) => refusal === undefined)
   }
 
+  #end(recording: Recording): void {
+    const { operation } = recording
+    const { endDetails, executionId, spanId } = operation
+    const entry = this.#command.execution(executionId)!
+    const end = endOf(operation)
+    if (end === undefined || entry.span(spanId)!.status !== "RUNNING") return
+    const { endedAt, status } = end
+    this.#command.record(
+      entry,
+      { type: "span.ended", span_id: spanId, status, ended_at: endedAt },
+      endDetails
+    )
+    recording.hasNews = true
+  }
+
+  /** What was erased comes back by no repetition: then only an end may be new. */
+  #amend(recording: Recording): void {
+    const { operation } = recording
+    const { executionId, spanId } = operation
+    const entry = this.#command.execution(executionId)!
+    const span = entry.span(spanId)!
+    const isErased = span.fact_number < entry.header.erased_through
+    const isSame = isErased || isSameStart(span, operation)
+    if (isSame && span.status === "RUNNING") return this.#end(recording)
+    if (isErased || (isSame && isSameEnd(span, operation))) return
+    const whole = wholeContentOf(operation)
+    if (isKnownOther(span, operation, whole)) return
+    recording.hasNews = true
+    if (outranks(operation, span) && this.#closes(entry, operation) === false) {
+      return this.#replace(recording, entry)
+    }
+    this.#command.record(entry, { type: "span.amended", span_id: spanId }, whole)
+  }
+
+  /** Show what was sent last of a span; what was shown stays in its facts. */
+  #replace(recording: Recording, entry: ExecutionEntry): void {
+    const { operation } = recording
+    const { executionDetails, spanId } = operation
+    this.#recordSpan(entry, operation)
+    this.#command.record(entry, { type: "span.amended", span_id: spanId })
+    this.#end(recording)
+    const { introducer, source } = entry.header
+    if (source === "otlp" && introducer?.id === spanId && executionDetails !== undefined) {
+      recordExecution(this.#command, entry, operation)
+    }
+  }
+
+  #closes(entry: ExecutionEntry, operation: RecordOtlpSpan): boolean | undefined {
+    return closesCycle(entry, operation.spanId, sourcesOf(operation), this.#command.links)
+  }
+
+  #recordSpan(entry: ExecutionEntry, operation: RecordOtlpSpan): void {
+    const { parentIsRemote, parentSpanId: parent, spanId } = operation
+    const start = { ...operation, startedAtGiven: true, parent, causes: causesOf(operation) }
+    this.#command.recordSpan(entry, spanId, start)
+    if (parentIsRemote) entry.noteRemoteParent(spanId)
+  }
+
   #start(recording: Recording): void {
     const { operation } = recording
-    const { causedBy, executionId, parentIsRemote, parentSpanId, spanId } = operation
+    const { executionId, spanId } = operation
     const known = this.#command.execution(executionId)
-    if (known?.span(spanId) !== undefined) return
-    const causes = [...new Set(causedBy)]
-    const sources = parentSpanId === undefined ? causes : [parentSpanId, ...causes]
-    recording.refusal = this.#refusalOf(operation, known, sources)
+    if (known?.span(spanId) !== undefined) {
+      recording.isAgain = true
+      return
+    }
+    recording.refusal = this.#refusalOf(operation, known)
     if (recording.refusal !== undefined) return
     const entry = known ?? this.#command.create(executionId)
     const { introducer, source } = entry.header
@@ -234,9 +305,7 @@ export class OtlpSpans {
     if (known === undefined || (source === "otlp" && introduces)) {
       recordExecution(this.#command, entry, operation)
     }
-    const start = { ...operation, startedAtGiven: true, parent: parentSpanId, causes }
-    this.#command.recordSpan(entry, spanId, start)
-    if (parentIsRemote) entry.noteRemoteParent(spanId)
+    this.#recordSpan(entry, operation)
     recording.hasNews = true
   }
 }

@@ -23,7 +23,7 @@ import {
   type TraceCommand,
   type TraceMemory
 } from "./MissingExecutions.ts"
-import { ExecutionEntry, type LinkBudget } from "./TraceEntry.ts"
+import { type DetailsMark, ExecutionEntry, type LinkBudget } from "./TraceEntry.ts"
 import type { TraceState } from "./TraceState.ts"
 
 /** A fact in its place, ready for `alk.traces`. */
@@ -178,6 +178,12 @@ export class TraceDraft implements TraceMemory, TraceChanges {
  */
 const LINKS_MAX = 5_000_000
 
+const markOf = ({ hash, salt, text }: PreparedDetails): DetailsMark => ({
+  salt,
+  hash,
+  bytes: Buffer.byteLength(text)
+})
+
 const chunksIn = (
   operations: TraceCommand["operations"]
 ): ReadonlyMap<string, ReadonlyArray<PreparedDetails>> => {
@@ -268,7 +274,7 @@ export class CommandDraft {
     const { type } = core
     this.facts.push({ tenantId, type, executionId, chainSequence, createdAt, hash, body })
     this.head = { sequence_number: chainSequence, hash, created_at: createdAt }
-    entry.fold(core, details)
+    entry.fold(core, details && markOf(details))
     if (core.type === "span.started" && !this.started.has(core.span_id)) {
       this.started.set(core.span_id, executionId)
     }

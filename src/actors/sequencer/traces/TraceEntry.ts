@@ -25,7 +25,13 @@ import {
 import { laterOf } from "./TraceTimes.ts"
 
 /** What is kept of the details of a span: enough to know them again. */
-export type DetailsMark = Pick<PreparedDetails, "salt" | "hash">
+export interface DetailsMark extends Pick<PreparedDetails, "salt" | "hash"> {
+  /** Of their text, in UTF-8. */
+  readonly bytes: number
+}
+
+/** Other contents of a span that are remembered, about 150 bytes each. */
+const OTHERS_MAX = 16
 
 /** Values of an execution that are remembered, about 100 bytes each. */
 const PAYLOADS_MAX = 100
@@ -160,7 +166,7 @@ export class ExecutionEntry {
    */
   impliedEnd(nowMicros: number): ImpliedEnd | undefined {
     const { header } = this
-    const roots = (header.roots ??= this.#countRoots())
+    const roots = header.spanCount === 0 ? this.#silence() : (header.roots ??= this.#countRoots())
     if (roots.running > 0 || roots.endedAt === "") return undefined
     const { awaitedSince, status } = roots
     if (header.provisional && awaitedSince !== "") {
@@ -171,10 +177,17 @@ export class ExecutionEntry {
     return { status, endedAt: laterOf(roots.endedAt, header.started_at) }
   }
 
+  /** Log records without spans: as a local root that has ended with the latest of them. */
+  #silence(): LocalRoots {
+    const { last_event_at: at } = this.header
+    return at === undefined ? NO_ROOTS : { ...NO_ROOTS, endedAt: at, awaitedSince: at }
+  }
+
   /** True while nothing runs but the wait for a parent; or where that is not known. */
   get isWaiting(): boolean {
-    const { complete, ended_by_client, provisional, roots, source, status } = this.header
+    const { complete, ended_by_client, provisional, source, status } = this.header
     if (status !== "RUNNING" || source !== "otlp" || !provisional || ended_by_client) return false
+    const roots = this.header.spanCount === 0 ? this.#silence() : this.header.roots
     if (!complete || roots === undefined) return true
     return roots.running === 0 && roots.endedAt !== ""
   }
@@ -190,10 +203,17 @@ export class ExecutionEntry {
   }
 
   *#localRoots(): Generator<StoredSpan> {
+    const seen = new Set<string>()
     for (let level: ExecutionEntry | undefined = this; level; level = level.#below) {
       for (const [parent, ids] of level.#orphans ?? []) {
         if (parent !== NO_PARENT && this.span(parent) !== undefined) continue
-        for (const id of ids) yield this.span(id)!
+        for (const id of ids) {
+          const span = this.span(id)!
+          // Sent again, it may have named another parent since.
+          if ((span.parent_span_id ?? NO_PARENT) !== parent || seen.has(id)) continue
+          seen.add(id)
+          yield span
+        }
       }
     }
   }
@@ -265,6 +285,8 @@ export class ExecutionEntry {
         header.started_at_given = core.started_at_given
         return
       case "execution.ended": {
+        // Events are not loaded: then this is how late they were.
+        if (header.spanCount === 0) header.last_event_at ??= core.ended_at
         const implied = this.impliedEnd(Number.POSITIVE_INFINITY)
         header.ended_by_client =
           implied?.status !== core.status || implied.endedAt !== core.ended_at
@@ -292,13 +314,24 @@ export class ExecutionEntry {
         if (roots !== undefined && this.#isLocalRoot(ended)) header.roots = withEnd(roots, ended)
         return
       }
+      case "span.amended": {
+        const span = this.span(core.span_id)
+        if (span === undefined || details === undefined) return
+        const { hash, salt } = details
+        this.spans.set(core.span_id, withOther(span, { salt, hash }))
+        return
+      }
       case "span.event":
         header.event_count = core.sequence_number
+        if (header.spanCount === 0) {
+          header.last_event_at = laterOf(header.last_event_at ?? "", core.timestamp)
+        }
     }
   }
 
   #startSpan(core: SpanStartedCore, details: DetailsMark | undefined): void {
     const { span_id } = core
+    const before = this.span(span_id)
     const span: StoredSpan = {
       parent_span_id: core.parent_span_id ?? null,
       parent_is_remote: false,
@@ -309,9 +342,12 @@ export class ExecutionEntry {
       started_at_given: core.started_at_given,
       ended_at: null,
       fact_number: core.fact_number,
-      details: details === undefined ? null : { salt: details.salt, hash: details.hash }
+      details: markOf(details),
+      ...(before === undefined ? {} : { others: othersWith(before) })
     }
     this.put(span_id, span)
+    // Whatever it was before counts no more.
+    if (before !== undefined) this.header.roots = undefined
     if (this.isMissing(span_id)) {
       this.#setMissing(span_id, false)
       // Its children are no local roots any more.
@@ -347,6 +383,26 @@ export class ExecutionEntry {
   }
 }
 
+const markOf = (details: DetailsMark | undefined): StoredSpan["details"] =>
+  details === undefined ? null : { salt: details.salt, hash: details.hash, bytes: details.bytes }
+
+type Others = NonNullable<StoredSpan["others"]>
+
+const withOther = (span: StoredSpan, other: Others[number]): StoredSpan => ({
+  ...span,
+  others: [...(span.others ?? []), other].slice(-OTHERS_MAX)
+})
+
+/** The other contents of a span that is about to get a new one. */
+const othersWith = (span: StoredSpan): Others => {
+  const { caused_by_span_ids, details, ended_at, others = [], parent_span_id } = span
+  const { span_type, started_at, status } = span
+  if (details === null) return others
+  const { hash, salt } = details
+  const was = { parent_span_id, caused_by_span_ids, span_type, started_at, status, ended_at }
+  return withOther(span, { salt, hash, was }).others ?? []
+}
+
 /** What a span follows from: its parent, and its causes. */
 const sourcesOf = ({ caused_by_span_ids, parent_span_id }: StoredSpan): ReadonlyArray<string> =>
   parent_span_id === null ? caused_by_span_ids : [parent_span_id, ...caused_by_span_ids]
@@ -357,8 +413,8 @@ export interface LinkBudget {
 }
 
 /**
- * Would a new span that follows from `sources` (its parent and its causes) close a cycle? Only if
- * one of them follows from it, and nothing does unless it has been named before. Undefined if the
+ * Would a span that follows from `sources` (its parent and its causes) close a cycle? Only if
+ * one of them follows from it, and nothing follows from a new one that was not named. Undefined if the
  * budget ends before that is known.
  */
 export const closesCycle = (
@@ -368,7 +424,7 @@ export const closesCycle = (
   budget: LinkBudget
 ): boolean | undefined => {
   if (sources.includes(spanId)) return true
-  if (!entry.isMissing(spanId)) return false
+  if (entry.span(spanId) === undefined && !entry.isMissing(spanId)) return false
   const seen = new Set(sources)
   const waiting = [...sources]
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {

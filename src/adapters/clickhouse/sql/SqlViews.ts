@@ -2,7 +2,9 @@
  * The tables that read-only SQL sees: views of one tenant, as common table expressions that stand
  * before the statement. Nothing else can be named in it, see SqlStatement.ts.
  */
+
 import { type SqlColumn, type SqlTable, sqlTableNames } from "../../../domain/sql/SqlTables.ts"
+import { OTHER_CONTENT } from "../../../domain/traces/TraceResources.ts"
 import { readable, withFloatDigits } from "../client/JsonColumns.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { digitsOf, isErased, literal } from "../events/EventText.ts"
@@ -107,6 +109,10 @@ const saidText = (name: string): string => orNull(`s.span_${name} != ''`, `s.spa
 const saidNumber = (name: string, type: string): string =>
   orNull(`s.span_${name} >= 0`, `to${type}(s.span_${name})`)
 
+/** JSON of a list that is not empty, or an empty text. */
+const ownRepairs = rawOf("s.started_body", "details", "repairs")
+const otherContent = JSON.stringify(OTHER_CONTENT)
+
 const spans: Readonly<Record<SqlColumn<"spans">, string>> = {
   execution_id: "s.execution_id",
   span_id: "s.span_id",
@@ -129,7 +135,10 @@ const spans: Readonly<Record<SqlColumn<"spans">, string>> = {
   cost: saidNumber("cost", "Float64"),
   session_id: saidText("session_id"),
   user_id: saidText("user_id"),
-  metadata: mergedMetadata("s.started_body", "s.ended_body")
+  metadata: mergedMetadata("s.started_body", "s.ended_body"),
+  repairs:
+    `multiIf(NOT s.is_amended, ${ownRepairs}, ${ownRepairs} = '', '[${otherContent}]',`
+    + ` concat(substring(${ownRepairs}, 1, length(${ownRepairs}) - 1), ',${otherContent}]'))`
 }
 
 const traceEvents: Readonly<Record<SqlColumn<"trace_events">, string>> = {
@@ -200,7 +209,8 @@ export const viewSelects = (
     + ` max(type = 'execution.erased') AS is_erased`
     + ` ${facts(Scope.execution)} GROUP BY execution_id HAVING start_fact > 0) AS x`
   const groupedSpans =
-    `(SELECT execution_id, span_id, ${startAndEnd("span")}, ${spanSummary.join(", ")}`
+    `(SELECT execution_id, span_id, ${startAndEnd("span")}, ${spanSummary.join(", ")},`
+    + " countIf(type = 'span.amended') > 0 AS is_amended"
     + ` ${facts(Scope.span)} GROUP BY execution_id, span_id HAVING start_fact > 0) AS s`
   const sources: Readonly<Record<SqlTable, string>> = {
     events: `${store.events} AS e${deduplicate ? " FINAL" : ""} PREWHERE e.tenant_id = ${tenant}`,

@@ -22,6 +22,7 @@ import { Scope } from "./TraceColumns.ts"
 import { factChunk, type PlacedFact } from "./TraceSlices.ts"
 import {
   ALL_SCOPES,
+  DETAILS_BYTES,
   IN_ORDER,
   newestBy,
   ofExecution,
@@ -299,7 +300,8 @@ const structures = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
   store.read(
     "load",
     () =>
-      `SELECT tenant_id, execution_id, fact_number, ${WITHOUT_DETAILS} FROM ${store.facts}`
+      `SELECT tenant_id, execution_id, fact_number, ${WITHOUT_DETAILS},`
+      + ` toUInt64(${DETAILS_BYTES}) FROM ${store.facts}`
       + ` WHERE ${ofTenants(executions)} AND ${STRUCTURE}`
       + ` AND (tenant_id, execution_id) IN ${pairsOf(executions)}`
       + ` ${newestBy("tenant_id, execution_id, fact_number, hash")}`,
@@ -307,7 +309,8 @@ const structures = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
       tenantId: row.string(),
       executionId: row.string(),
       factNumber: row.uint64(),
-      body: row.string()
+      body: row.string(),
+      detailsBytes: row.uint64()
     }),
     { settings: LOAD_SETTINGS }
   )
@@ -342,7 +345,7 @@ export const makeLoad = (store: StoreClient): Store["load"] =>
         marked,
         facts: (facts.get(key) ?? [])
           .filter(({ factNumber }) => factNumber <= last)
-          .map(({ body }) => body)
+          .map(({ body, detailsBytes }) => ({ body, detailsBytes }))
       }
     })
   })

@@ -61,6 +61,11 @@ export const WITHOUT_DETAILS =
   + ` concat(substring(body, 1, position(body, '${DETAILS}') - 1), substring(body,`
   + ` length(body) + ${2 - SALT.length} - position(reverse(body), '${reversed(SALT)}'))))`
 
+/** Bytes of the text of the details; 0 without. */
+export const DETAILS_BYTES =
+  `if(position(body, '${DETAILS}') = 0, 0,`
+  + ` length(body) - length(${WITHOUT_DETAILS}) - ${DETAILS.length - 1})`
+
 /** Of the details of a span what a graph shows: its name, and the JSON text of its error. */
 export const SPAN_NAME = `JSONExtractString(${readable("body")}, 'details', 'name')`
 export const SPAN_ERROR = `JSONExtractRaw(${readable("body")}, 'details', 'error')`

@@ -219,6 +219,27 @@ const Facts = ({ span }: { readonly span: Span }) => {
   )
 }
 
+/** What was repaired of the span when it came in, as texts. */
+const Repairs = ({ span: { repairs = [] } }: { readonly span: Span }) =>
+  repairs.length === 0 ? null : (
+    <>
+      <h3>Repaired when it came in</h3>
+      <ul class="rows" aria-label="Repairs">
+        {repairs.map(({ code, count: times, path, sent }, at) => (
+          <li key={at}>
+            <strong>{code}</strong> {path}
+            {times === undefined ? undefined : `, ${count(times)} times`}
+            {sent === undefined ? undefined : (
+              <>
+                , sent as <span class="text">{sent}</span>
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+
 export const SpanDrawer = ({
   close,
   span
@@ -253,6 +274,7 @@ export const SpanDrawer = ({
       )}
       <Said span={span} />
       <EventsOf span={span} />
+      <Repairs span={span} />
       <h3>Span</h3>
       <Json label="The span as JSON" value={span} />
       <p class="actions">

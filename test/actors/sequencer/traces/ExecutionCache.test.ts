@@ -14,6 +14,7 @@ import { FactMac } from "../../../../src/ports/FactMac.ts"
 import type { LoadedExecution } from "../../../../src/ports/TraceStore.ts"
 import { bodies, FactChain, markedFact } from "../../../adapters/clickhouse/support/StoredFacts.ts"
 import { ingestCommand } from "../../../support/Events.ts"
+import { loadedFact } from "../../../support/StoredTraces.ts"
 import { endSpan, startSpan, TENANT } from "../../support/Traces.ts"
 
 const mac = Context.get(Context.empty(), FactMac)
@@ -101,7 +102,7 @@ const storedRun = (): LoadedExecution => {
   return {
     tenantId: TENANT,
     executionId: "run",
-    facts: bodies(run.all.filter(({ type }) => type !== "span.event")),
+    facts: bodies(run.all.filter(({ type }) => type !== "span.event")).map(loadedFact),
     marked: run.all.map((fact) => markedFact(fact))
   }
 }
@@ -163,7 +164,7 @@ describe("executions that a chunk names and memory lacks", () => {
       const other = forged.endSpan("run", "span")
       const erased = forged.erase("run")
       const asLast = ({ body, hash, type }: typeof other) => ({
-        facts: [...facts.slice(0, -1), body],
+        facts: [...facts.slice(0, -1), loadedFact(body)],
         marked: [...marked.slice(0, -1), { ...last, hash, type }]
       })
       const more = { ...last, type: "span.payload", factNumber: 6 } as const

@@ -5,6 +5,7 @@ import { SPANS_MAX } from "../../../../src/actors/sequencer/traces/TraceRefusals
 import { graphOf } from "../../../../src/domain/traces/ExecutionGraph.ts"
 import { chunkOf, type PreparedPayload, wholeValue } from "../../../../src/domain/traces/Payload.ts"
 import type { OtlpEvent, RecordOtlpSpan } from "../../../../src/domain/traces/TraceOperation.ts"
+import { isWhole } from "../../../support/Runs.ts"
 import {
   at,
   details,
@@ -68,8 +69,53 @@ const aTrace = fc
     })
   )
 
+/** The spans, and some of them with other content, before they ended or after. */
+const aTraceSentAgain = fc
+  .tuple(
+    aTrace,
+    fc.array(
+      fc.record({
+        of: fc.nat(7),
+        later: fc.nat(3),
+        isOpen: fc.boolean(),
+        status: fc.constantFrom("COMPLETED" as const, "FAILED" as const),
+        said: fc.nat(3),
+        spanType: fc.constantFrom("LLM_CALL", "TOOL_CALL")
+      }),
+      { maxLength: 6 }
+    )
+  )
+  .map(([spans, again]) => [
+    ...spans,
+    ...again.map(({ isOpen, later, of, said, spanType, status }): RecordOtlpSpan => {
+      const { endedAt: _, ...span } = spans[of % spans.length]!
+      const { parentSpanId, spanId: name, startedAt } = span
+      const start = (Date.parse(startedAt) - Date.parse(at(0))) / 1_000
+      return {
+        ...span,
+        ...(isOpen ? {} : { endedAt: at(start + later) }),
+        status,
+        spanType,
+        ...(parentSpanId === undefined || said !== 3 ? {} : { parentSpanId: "absent3" }),
+        // Nothing more, or another text.
+        ...(said === 0
+          ? {}
+          : {
+              details: details({ name, metadata: { said } }),
+              executionDetails: details({ agent_name: `agent of ${name}, said ${said}` })
+            })
+      }
+    })
+  ])
+
+/** Schedules that the law is tried with, a millisecond each: minutes in `npm run test:all`. */
+const SCHEDULES = Number(process.env["ALK_TEST_SCHEDULES"] ?? (isWhole ? 100_000 : 1_000))
+const SCHEDULES_AT_ONCE = 1_000
+/** On a busy machine fewer are tried. */
+const SCHEDULES_MS_MAX = 300_000
+
 const aTurn = fc.record({
-  which: fc.array(fc.nat(7), { minLength: 1, maxLength: 4 }),
+  which: fc.array(fc.nat(13), { minLength: 1, maxLength: 4 }),
   evict: fc.constantFrom("no" as const, "ended" as const, "all" as const)
 })
 
@@ -210,29 +256,46 @@ describe("OpenTelemetry spans", () => {
     assert.deepStrictEqual([status, ended_at], ["CANCELLED", at(2)])
   })
 
-  it("are one execution, whatever order, pieces, restarts and repetitions they come in", () => {
-    const runs = Number(process.env["ALK_TEST_SCHEDULES"] ?? 1_000)
-    fc.assert(
-      fc.property(aTrace, fc.array(aTurn, { minLength: 1, maxLength: 30 }), (spans, turns) => {
-        const whole = new Partition()
-        whole.run(...spans)
-        whole.pass(120)
-        const pieces = new Partition()
-        for (const { evict, which } of turns) {
-          pieces.run(...which.map((at) => spans[at % spans.length]!))
-          if (evict !== "no") {
-            pieces.show()
-            pieces.evict(evict === "all")
-            pieces.restart()
+  it(
+    "are one execution, whatever order, pieces, restarts and repetitions they come in",
+    async () => {
+      const law = fc.property(
+        aTraceSentAgain,
+        fc.array(aTurn, { minLength: 1, maxLength: 30 }),
+        (spans, turns) => {
+          const whole = new Partition()
+          whole.run(...spans)
+          whole.pass(120)
+          const pieces = new Partition()
+          for (const { evict, which } of turns) {
+            pieces.run(...which.map((at) => spans[at % spans.length]!))
+            if (evict !== "no") {
+              pieces.show()
+              pieces.evict(evict === "all")
+              pieces.restart()
+            }
           }
+          for (const span of spans) pieces.run(span)
+          const facts = pieces.bodies.length
+          for (const span of spans) pieces.run(span)
+          assert.strictEqual(pieces.bodies.length, facts)
+          pieces.pass(120)
+          assert.deepStrictEqual(seen(pieces), seen(whole))
         }
-        for (const span of spans) pieces.run(span)
-        pieces.pass(120)
-        assert.deepStrictEqual(seen(pieces), seen(whole))
-      }),
-      { numRuns: runs }
-    )
-  })
+      )
+      const { seed = 1 } = fc.readConfigureGlobal() ?? {}
+      const most = Date.now() + SCHEDULES_MS_MAX
+      for (let done = 0; done < SCHEDULES && Date.now() < most; done += SCHEDULES_AT_ONCE) {
+        fc.assert(law, {
+          numRuns: Math.min(SCHEDULES_AT_ONCE, SCHEDULES - done),
+          seed: seed + done
+        })
+        // The runner hears of the worker.
+        await new Promise((resume) => setImmediate(resume))
+      }
+    },
+    2 * SCHEDULES_MS_MAX
+  )
 
   it("are the same span when they come again, and only what is new is recorded", () => {
     const partition = new Partition()
@@ -242,7 +305,7 @@ describe("OpenTelemetry spans", () => {
       partition.run(open),
       partition.run({ ...open, events: [event("e1"), event("e2")] }),
       partition.run({ ...open, endedAt: at(2), events: [event("e2")] }),
-      partition.run({ ...open, endedAt: at(7), status: "FAILED" })
+      partition.run({ ...open, endedAt: at(2), events: [event("e1")] })
     ]
     assert.deepStrictEqual(
       states.map(({ results }) => results[0]?.outcome),
@@ -264,6 +327,55 @@ describe("OpenTelemetry spans", () => {
         ["e2", 2]
       ]
     )
+  })
+
+  it("show of several contents the one with the latest end, and keep the others", () => {
+    const said = (tokens: number) => details({ name: "b", metadata: { tokens } })
+    const { endedAt: _open, ...open } = child("b", "a", { details: said(1) })
+    const error = details({ error: "no" })
+    const final = { ...open, endedAt: at(2), details: said(20), endDetails: error }
+    const later = { ...final, endedAt: at(3), status: "FAILED", spanType: "AGENT" } as const
+    const first = { ...later, startedAt: at(-1), details: said(300) }
+    for (const order of [
+      [open, final, later, first],
+      [later, final, open, first],
+      [final, open, later, first]
+    ]) {
+      const partition = new Partition()
+      for (const one of [...order, ...order]) partition.run(one)
+      assert.deepInclude(partition.view("t").span("b"), {
+        ended_at: at(3),
+        status: "FAILED",
+        span_type: "AGENT",
+        error: "no",
+        metadata: { tokens: 20 },
+        repairs: [{ code: "other_content", path: "span" }]
+      })
+      const texts = partition.factsOf("t").map(({ details }) => JSON.stringify(details ?? {}))
+      for (const tokens of [1, 20, 300]) {
+        assert.isTrue(texts.some((text) => text.includes(`"tokens":${tokens}}`)))
+      }
+      assert.strictEqual(types(partition).filter((type) => type === "span.amended").length, 3)
+    }
+  })
+
+  it("bring nothing back that was erased when they come again", () => {
+    const partition = new Partition()
+    const { endedAt: _open, ...open } = child("b", "a")
+    partition.run(open)
+    partition.run({ op: "execution.erase", index: 0, executionId: "t", reason: "r", erasedBy: "k" })
+    partition.run({ ...open, details: details({ name: "other" }), endedAt: at(2) })
+    partition.run({ ...open, details: details({ name: "another" }), endedAt: at(3) })
+    assert.deepStrictEqual(types(partition).slice(-2), ["execution.erased", "span.ended"])
+  })
+
+  it("close no cycle when they come again", () => {
+    const partition = new Partition()
+    partition.run(child("a", "root"), child("b", "a"))
+    const { errors } = partition.run(child("a", "b", { endedAt: at(9) }))
+    assert.deepStrictEqual(errors, [])
+    assert.strictEqual(partition.view("t").span("a")?.parent_span_id, "root")
+    assert.strictEqual(types(partition).at(-1), "span.amended")
   })
 
   it("are accepted after the end, and a real end replaces one that was only implied", () => {
@@ -390,7 +502,7 @@ describe("OpenTelemetry spans", () => {
     partition.run(endExecution("t", { status: "FAILED", endedAt: at(2) }))
     partition.run({ ...root, endedAt: at(9) })
     assert.strictEqual(partition.view("t").execution?.status, "FAILED")
-    assert.strictEqual(partition.view("t").span("a")?.ended_at, at(0))
+    assert.strictEqual(partition.view("t").span("a")?.ended_at, at(9))
   })
 
   it("bring values that have no room in them, once per execution until it is erased", () => {
@@ -488,6 +600,44 @@ describe("log records of OpenTelemetry", () => {
     const [more] = partition.run(otlpEvents("t", "b", [event("e2"), event("e4")])).results
     assert.strictEqual(more?.outcome, "created")
     assert.deepStrictEqual(eventsOf(partition), ["e1", "e2", "e4"])
+  })
+
+  it("alone end their execution with the latest of them, a quiet minute after it", () => {
+    const records = [-30, -20, -10].map((seconds, index) =>
+      otlpEvents("t", "b", [{ ...event(`at ${seconds}`), timestamp: at(seconds) }], {
+        startedAt: at(seconds),
+        agentId: `agent ${index}`
+      })
+    )
+    const again = records[1]!
+    for (const order of [records, records.toReversed(), [again, ...records]]) {
+      const partition = new Partition()
+      for (const one of order) {
+        partition.run(one)
+        partition.show()
+        partition.evict(true)
+        partition.restart()
+      }
+      const shown = () => {
+        const { agent_id, ended_at, started_at, status } = partition.view("t").execution!
+        return [status, agent_id, started_at, ended_at]
+      }
+      assert.deepStrictEqual(shown(), ["RUNNING", "agent 0", at(-30), undefined])
+      partition.pass(61)
+      assert.deepStrictEqual(shown(), ["COMPLETED", "agent 0", at(-30), at(-10)])
+      partition.show()
+      partition.evict(true)
+      partition.restart()
+      // The same again is nothing new, something new is waited for again, a span ends it otherwise.
+      partition.run(again)
+      assert.strictEqual(shown()[0], "COMPLETED")
+      partition.run(otlpEvents("t", "b", [{ ...event("more"), timestamp: at(50) }]))
+      assert.strictEqual(shown()[0], "RUNNING")
+      partition.pass(61)
+      assert.deepStrictEqual(shown(), ["COMPLETED", "agent 0", at(-30), at(50)])
+      partition.run(root)
+      assert.deepStrictEqual(shown(), ["COMPLETED", "agent of a", at(0), at(9)])
+    }
   })
 
   it("bring the values that they refer to, once", () => {

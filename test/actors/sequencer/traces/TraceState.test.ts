@@ -13,6 +13,7 @@ import { microsOf } from "../../../../src/domain/Timestamp.ts"
 import { parseFact } from "../../../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../../../src/domain/traces/TraceOperation.ts"
 import type { LoadedExecution } from "../../../../src/ports/TraceStore.ts"
+import { loadedFact } from "../../../support/StoredTraces.ts"
 import {
   addEvent,
   at,
@@ -192,7 +193,7 @@ describe("a loaded execution", () => {
   const loadedFrom = (memory: Memory, more: Partial<LoadedExecution> = {}): LoadedExecution => ({
     tenantId: TENANT,
     executionId: "e",
-    facts: [...memory.bodies],
+    facts: memory.bodies.map(loadedFact),
     marked: memory.bodies.map(markedOf),
     ...more
   })
@@ -300,15 +301,17 @@ describe("a loaded execution", () => {
       // A number that is left out, of a fact or of an event.
       loadedFrom(memory, { facts: facts.toSpliced(2, 1), marked: marked.toSpliced(2, 1) }),
       loadedFrom(memory, { marked: [...marked, { ...asEvent, factNumber: marked.length + 2 }] }),
-      loadedFrom(memory, { facts: memory.bodies.slice(1) }),
-      loadedFrom(memory, { facts: [...memory.bodies, "{}"] }),
+      loadedFrom(memory, { facts: memory.bodies.slice(1).map(loadedFact) }),
+      loadedFrom(memory, { facts: [...facts, { body: "{}", detailsBytes: 0 }] }),
       loadedFrom(memory, { executionId: "other" }),
       loadedFrom(memory, { facts: [] }),
       loadedFrom(memory, { tenantId: "other" }),
       loadedFrom(memory, {
-        facts: memory.bodies.map((body) => body.replace("COMPLETED", "FAILED"))
+        facts: memory.bodies.map((body) => loadedFact(body.replace("COMPLETED", "FAILED")))
       }),
-      loadedFrom(memory, { facts: memory.bodies.map((body) => body.replace('"agent', '"other')) })
+      loadedFrom(memory, {
+        facts: memory.bodies.map((body) => loadedFact(body.replace('"agent', '"other')))
+      })
     ]
     for (const loaded of damaged) assert.isFalse(memory.state.take(loaded, microsOf(NOW)))
     assert.strictEqual(memory.state.size, 0)

@@ -181,7 +181,8 @@ export const sqlContract = (
             name: 'a "quoted" name',
             metadata: { x: 1, y: [2], attributes: { "llm.model_name": "m", "user.id": "u" } }
           })
-          facts.add(id, span(`${id}-b`, 9, `${id}-a`), { name: "b" })
+          const repairs = [{ code: "missing_start", path: "start_time_unix_nano" }] as const
+          facts.add(id, span(`${id}-b`, 9, `${id}-a`), { name: "b", repairs })
           facts.add(
             id,
             { type: "span.ended", span_id: `${id}-a`, status: "FAILED", ended_at: timeAt(4) },
@@ -212,6 +213,10 @@ export const sqlContract = (
         )
         facts.add("two", { type: "execution.ended", status: "FAILED", ended_at: timeAt(8) })
         facts.add("two", { type: "execution.resumed" })
+        facts.add("one", { type: "span.amended", span_id: "one-a" }, { payload: { details: {} } })
+        facts.add("two", { type: "span.amended", span_id: "two-b" }, { payload: { details: {} } })
+        facts.add("three", span("three-b", 9, "three-a"), { name: "b again" })
+        facts.add("three", { type: "span.amended", span_id: "three-b" })
         yield* TraceStore.use((store) => store.insertFacts(factRows(facts.all)))
         const executions = yield* asked(tenant, "SELECT * FROM executions ORDER BY execution_id")
         const spans = yield* asked(tenant, "SELECT * FROM spans ORDER BY execution_id, span_id")
@@ -241,6 +246,7 @@ export const sqlContract = (
           spans.map((row) => ({
             ...row,
             metadata: JSON.parse(String(row["metadata"])),
+            repairs: row["repairs"] === "" ? undefined : JSON.parse(String(row["repairs"])),
             error: row["error"] === null ? null : JSON.parse(String(row["error"]))
           })),
           ids.flatMap((id) =>
@@ -258,7 +264,8 @@ export const sqlContract = (
               ended_at: one.ended_at ?? null,
               duration_ms: millis(one.started_at, one.ended_at),
               error: one.error ?? null,
-              metadata: one.metadata
+              metadata: one.metadata,
+              repairs: one.repairs
             }))
           )
         )

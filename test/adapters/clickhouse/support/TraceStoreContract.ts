@@ -41,7 +41,12 @@ import {
 } from "../../../../src/ports/TraceStore.ts"
 import { attributes, conventions } from "../../../domain/traces/support/Conventions.ts"
 import { runs } from "../../../support/Runs.ts"
-import { allFacts, eventsOfSpan, withoutDetails } from "../../../support/StoredTraces.ts"
+import {
+  allFacts,
+  eventsOfSpan,
+  loadedFact,
+  withoutDetails
+} from "../../../support/StoredTraces.ts"
 import { hasAsked, summaryOfFacts } from "../../../support/Summaries.ts"
 import { hostileTexts } from "./HostileTexts.ts"
 import { timeAt } from "./StoredBodies.ts"
@@ -560,7 +565,7 @@ export const traceStoreContract = <E>(
             const own = chain.all.filter(
               (fact) => fact.executionId === executionId && fact.type !== "span.event"
             )
-            assert.deepStrictEqual(facts, bodies(own).map(withoutDetails))
+            assert.deepStrictEqual(facts, bodies(own).map(loadedFact))
           }
           const last = chain.all.at(-1)!
           const { body, offset } = last
@@ -853,7 +858,7 @@ export const traceStoreContract = <E>(
                         tenantId,
                         executionId: id,
                         facts: bodies(facts.filter(({ type }) => type !== "span.event")).map(
-                          withoutDetails
+                          loadedFact
                         ),
                         marked: facts.map((fact) => markedFact(fact, 3))
                       }
@@ -881,7 +886,7 @@ export const traceStoreContract = <E>(
         const roots = ids.map((id) => ({ tenantId: "many", id: `root-${id}` }))
         for (const loaded of [yield* store.load(keys, []), yield* store.load([], roots)]) {
           assert.deepStrictEqual(
-            new Set(loaded.flatMap(({ facts }) => facts)),
+            new Set(loaded.flatMap(({ facts }) => facts.map(({ body }) => body))),
             new Set(bodies(chain.all).map(withoutDetails))
           )
           assert.strictEqual(loaded.length, ids.length)
@@ -1060,7 +1065,7 @@ export const traceStoreContract = <E>(
             assert.deepStrictEqual(second.executions, [[chain.all[6]!.body]])
             assert.deepStrictEqual(yield* factsOf("erasing", "e3"), bodies(erased))
             const [loaded] = yield* store.load([{ tenantId: "erasing", id: "e3" }], [])
-            assert.deepStrictEqual(loaded?.facts, bodies(erased.slice(0, 2)).map(withoutDetails))
+            assert.deepStrictEqual(loaded?.facts, bodies(erased.slice(0, 2)).map(loadedFact))
             assert.strictEqual((yield* store.eventCounts("erasing", "e3")).get("s3"), 1)
           })
         )
