@@ -3487,7 +3487,7 @@ export interface components {
              * @enum {string}
              */
             readonly outcome: "success" | "failure" | "error";
-            /** @description Anything else, as it was sent. */
+            /** @description Anything else, as it was sent, but for large members that are kept apart: GET /api/v1/payloads/{sha256} has what the `$ref` in their place names. */
             readonly metadata?: {
                 readonly [key: string]: unknown;
             };
@@ -3779,7 +3779,7 @@ export interface components {
              * @enum {string}
              */
             readonly outcome: "success" | "failure" | "error";
-            /** @description Anything else, as it was sent. */
+            /** @description Anything else, as it was sent, but for large members that are kept apart: GET /api/v1/payloads/{sha256} has what the `$ref` in their place names. */
             readonly metadata?: {
                 readonly [key: string]: unknown;
             };
@@ -4033,7 +4033,7 @@ export interface components {
              */
             readonly outcome?: "success" | "failure" | "error" | null;
             /**
-             * @description Anything else, as a JSON object of at most 32768 bytes and 64 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
+             * @description Anything else, as a JSON object of at most 1048576 bytes and 64 levels; can be erased. Of more than 32768 bytes the largest members are kept apart, and references stand in their place (PayloadReference). Numbers that a double can't hold exactly are refused: send them as strings.
              * @example {
              *       "ip": "192.0.2.1"
              *     }
@@ -4169,7 +4169,7 @@ export interface components {
              * @enum {string}
              */
             readonly outcome: "success" | "failure" | "error";
-            /** @description Anything else, as it was sent. */
+            /** @description Anything else, as it was sent, but for large members that are kept apart: GET /api/v1/payloads/{sha256} has what the `$ref` in their place names. */
             readonly metadata?: {
                 readonly [key: string]: unknown;
             };
@@ -4253,7 +4253,7 @@ export interface components {
              */
             readonly outcome: "success" | "failure" | "error";
             /**
-             * @description Anything else, as a JSON object of at most 32768 bytes and 64 levels; can be erased. Numbers that a double can't hold exactly are refused: send them as strings.
+             * @description Anything else, as a JSON object of at most 1048576 bytes and 64 levels; can be erased. Of more than 32768 bytes the largest members are kept apart, and references stand in their place (PayloadReference). Numbers that a double can't hold exactly are refused: send them as strings.
              * @example {
              *       "ip": "192.0.2.1"
              *     }
