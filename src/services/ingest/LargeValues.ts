@@ -330,12 +330,25 @@ export interface WithoutMembers {
 
 interface SizedMember {
   readonly name: string
+  /** RFC 8785 JSON, of `bytes`. */
+  readonly json: string
   readonly bytes: number
 }
 
 /** The largest first; of two of one size the one whose name comes first. */
 const byRank = (left: SizedMember, right: SizedMember): number =>
   right.bytes - left.bytes || (left.name < right.name ? -1 : 1)
+
+/** Members that may leave. */
+const largeMembers = (object: JsonObject): ReadonlyArray<SizedMember> =>
+  Object.entries(object)
+    .flatMap(([name, value]) => {
+      const json = canonicalize(value)
+      return isLonger(json, LARGE_MEMBER_BYTES)
+        ? [{ name, json, bytes: Buffer.byteLength(json) }]
+        : []
+    })
+    .sort(byRank)
 
 /**
  * The RFC 8785 text of an object, `whole`, that is longer than `bytesMax`, in at most so many bytes: its
@@ -347,19 +360,13 @@ export const withoutLargeMembers = (
   bytesMax: number,
   apart: ValuesApart
 ): WithoutMembers | undefined => {
-  const sizes = Object.entries(object).map(([name, value]) => ({
-    name,
-    bytes: Buffer.byteLength(canonicalize(value))
-  }))
-  const movable = sizes.filter(({ bytes }) => bytes > LARGE_MEMBER_BYTES).sort(byRank)
   const references = new Map<string, JsonObject>()
   let left = Buffer.byteLength(whole)
-  for (const { bytes, name } of movable) {
+  for (const { bytes, json, name } of largeMembers(object)) {
     if (left <= bytesMax) break
     const value = object[name]!
     const isText = typeof value === "string"
-    const text = isText ? value : canonicalize(value)
-    const found = reference(text, MEMBER_PREVIEW_BYTES, apart, !isText)
+    const found = reference(isText ? value : json, MEMBER_PREVIEW_BYTES, apart, !isText)
     references.set(name, found)
     left += Buffer.byteLength(canonicalize(found)) - bytes
   }
