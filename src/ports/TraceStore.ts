@@ -147,6 +147,8 @@ export interface FactRange {
 export interface ChainQuery extends FactRange {
   /** Only of executions that ran within this time, inclusive; canonical microsecond form. */
   readonly overlapping?: { readonly from: string; readonly to: string }
+  /** With `overlapping`: of these executions too. */
+  readonly executions?: ReadonlyArray<string>
   /** Only the last bytes of each fact, from before its tenant_id on. */
   readonly isSuffix?: boolean
 }

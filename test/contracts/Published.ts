@@ -79,7 +79,7 @@ const unpackWindow = (value: Buffer): ReadonlyArray<unknown> =>
 
 const ENTRY_BYTES = 128
 
-/** The events of a command of format 2, from where their number is: entry and body of each. */
+/** The events of a command of format 2 or 4, from where their number is: entry and body of each. */
 const unpackEvents = (value: Buffer, start: number): ReadonlyArray<unknown> => {
   const count = value.readUInt32LE(start)
   const bodies = value.subarray(start + 4 + count * ENTRY_BYTES)
@@ -109,7 +109,7 @@ const unpackEvents = (value: Buffer, start: number): ReadonlyArray<unknown> => {
 }
 
 const faultInCommand = (value: Buffer, format: number): string | undefined => {
-  const isBinary = format === 2
+  const isBinary = format === 2 || format === 4
   const headerEnd = isBinary ? 4 + value.readUInt32LE(0) : undefined
   const [first, ...lines] = isBinary
     ? [value.toString("utf8", 4, headerEnd)]

@@ -6,6 +6,7 @@
 import { Effect, Exit, Stream } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import type { EventFilter } from "../../src/domain/events/EventFilter.ts"
+import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import type { JsonObject } from "../../src/domain/json/Json.ts"
 import { chunksOf } from "../../src/domain/traces/Payload.ts"
 import { eraseFact, parseFact } from "../../src/domain/traces/TraceFact.ts"
@@ -326,6 +327,9 @@ describe("a change that the service's key has signed is named", () => {
   }
 })
 
+const said = (report: Report): ReadonlyArray<string> =>
+  "not_established" in report ? report.not_established : []
+
 describe("a pack with values that have no room in their span", () => {
   const value = "A long prompt, 字. ".repeat(30_000)
   const [first, second, third] = chunksOf(value)
@@ -371,5 +375,44 @@ describe("a pack with values that have no room in their span", () => {
         places.map((place) => `${FACTS} ${place} content_mismatch`)
       )
     }
+  })
+})
+
+describe("a pack with values that metadata of its events refers to", () => {
+  const kept = "A long answer. ".repeat(3_000)
+  const references = [kept, "not kept"].map((value) => ({
+    $ref: `sha256:${sha256Hex(value)}`,
+    bytes: value.length
+  }))
+  const events = new TestChain(TENANT)
+  events.add({ metadata: { small: 1, answer: references[0]! } })
+  const holding = () => {
+    const chain = new FactChain(TENANT)
+    chain.payload("holder", "event", kept)
+    return chain
+  }
+
+  it("is authentic, and no list of it has what holds them", async () => {
+    const zip = await new PackWorld(events, holding().all).pack()
+    assert.deepStrictEqual(new PackEditor(zip).lines(EXECUTIONS), [])
+    const report = await verifiers.check(zip, { key: signer.vkey })
+    assert.deepStrictEqual(problemsOf(report), [])
+    assert.isFalse(said(report).some((text) => text.includes("reference")))
+  })
+
+  it("says how many of them it does not hold", async () => {
+    const more = new TestChain(TENANT)
+    more.add({ metadata: { answer: references[0]!, other: references[1]! } })
+    more.add({ metadata: references[1]! })
+    const report = await verifiers.check(await new PackWorld(more, holding().all).pack())
+    assert.deepStrictEqual(problemsOf(report), [])
+    assert.isTrue(said(report).some((text) => text.startsWith("What 1 reference in metadata")))
+  })
+
+  it("has to list what is more than a holder of values", async () => {
+    const chain = holding()
+    chain.event("holder", "event", 1)
+    const report = await verifiers.check(await new PackWorld(events, chain.all).pack())
+    assert.deepStrictEqual(problemsOf(report), [`${EXECUTIONS} null content_mismatch`])
   })
 })

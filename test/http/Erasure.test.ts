@@ -2,6 +2,7 @@
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
 import { eraseEvent, faultOf, recompute } from "../../src/domain/events/HashChain.ts"
+import { holderOf } from "../../src/domain/records/EventValues.ts"
 import { formatMicros, microsOf } from "../../src/domain/Timestamp.ts"
 import { LogUnavailable } from "../../src/ports/EventLog.ts"
 import { CommandLogBusy } from "../../src/services/commands/CommandLog.ts"
@@ -70,6 +71,37 @@ const forgedOf = (text: string): string => {
 }
 
 describe("POST /v1/events/{id}/erase", () => {
+  it("erases what is kept apart of metadata first, and leaves the event where that fails", async () => {
+    const id = await sent({ metadata: { small: 1, big: "x".repeat(40_000) } })
+    world.undecided = true
+    const early = erase(id)
+    await world.waitIsOver(1)
+    assert.strictEqual((await early).status, 503)
+    assert.deepStrictEqual(erasuresOf(id), [])
+    world.undecided = false
+    const before = world.commands.length
+    const { status, text } = await erase(id, { headers: { "idempotency-key": "apart" } })
+    assert.strictEqual(status, 200, text)
+    const written = world.commands.slice(before)
+    assert.deepStrictEqual(
+      written.map(({ kind }) => kind),
+      ["trace", "ingest"]
+    )
+    const event = ownLog().find((one) => one.id === id)!
+    assert.deepInclude(written[0]!.traces?.[0], {
+      op: "execution.erase",
+      executionId: holderOf(event.content_hash)
+    })
+    assert.strictEqual(world.receipts.get(written[0]!.receiptId)?.accepted, 1)
+    assert.strictEqual(erasuresOf(id).length, 1)
+  })
+
+  it("erases an event whose metadata only looks as if something was kept apart", async () => {
+    const id = await sent({ metadata: { $ref: `sha256:${"a".repeat(64)}` } })
+    assert.strictEqual((await erase(id)).status, 200)
+    assert.strictEqual(erasuresOf(id).length, 1)
+  })
+
   it("takes the details away, keeps every hash, and says what it has done in the log", async () => {
     const id = await sent()
     const before = ownLog().find((event) => event.id === id)!

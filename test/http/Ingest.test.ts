@@ -160,7 +160,7 @@ describe("ingest", () => {
       ["invalid_action", item(1, { action: "read" })],
       ["invalid_action", item(1, { action: "alk.event.erased" })],
       ["invalid_timestamp", item(1, { timestamp: "2026-02-30T00:00:00Z" })],
-      ["metadata_too_large", item(1, { metadata: { big } })],
+      ["invalid_value", item(1, { metadata: [big] })],
       ["event_too_large", item(1, { unknown: big + big })],
       ["invalid_value", "no object"]
     ]

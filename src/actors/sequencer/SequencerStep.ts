@@ -45,7 +45,7 @@ import {
 } from "./SequencerReceipts.ts"
 import type { SequencerState } from "./SequencerState.ts"
 import { endDue } from "./traces/OtlpStep.ts"
-import type { CommandDraft, TraceContext } from "./traces/TraceDraft.ts"
+import { CommandDraft, type TraceContext } from "./traces/TraceDraft.ts"
 import { applyTraces } from "./traces/TraceStep.ts"
 
 /**
@@ -184,6 +184,26 @@ const takeOverFacts = (draft: Draft, command: CommandDraft): void => {
   for (const { hash } of facts) tree?.append(hash)
 }
 
+/** The values of the events that were appended, each event's as facts of an execution that has ended. */
+const valuesOf = (
+  draft: Draft,
+  { tenantId, values }: Command,
+  { conflicts, duplicates }: Outcome
+): CommandDraft | undefined => {
+  if (values === undefined) return undefined
+  const left = new Set([...conflicts, ...duplicates].map(({ index }) => index))
+  const command = new CommandDraft(draft.traces, { operations: [], tenantId }, () => undefined)
+  for (const { executionId, index, payloads, spanId } of values) {
+    if (left.has(index)) continue
+    const entry = command.create(executionId)
+    entry.holdValues(draft.traces.now)
+    for (const chunk of payloads.flatMap(({ chunks = [] }) => chunks)) {
+      command.record(entry, { type: "span.payload", span_id: spanId }, chunk)
+    }
+  }
+  return command
+}
+
 /** Operations on traces. Refused as a whole where the store could not be asked. */
 const stepTraces = (draft: Draft, offset: number, command: Command, now: string): void => {
   const { attempt, tenantId } = command
@@ -235,7 +255,9 @@ const stepOne = (
   const outcome = applyEvents(draft, command, signer, now)
   const remembered = toRemember(command, outcome)
   const receipt = committed(command, offset, outcome, now)
+  const values = valuesOf(draft, command, outcome)
   // What may throw is above this line; below it the draft changes.
+  if (values !== undefined) takeOverFacts(draft, values)
   draft.registryDraft.take(changes)
   draft.registry.push(...changes)
   takeOverEvents(draft, command, outcome)

@@ -26,7 +26,7 @@ export type EventInput<Action extends string = string, Metadata = EventMetadata>
   readonly metadata?: Metadata | null
 }
 
-/** Anything else, as a JSON object of at most 32 KiB; can be erased. */
+/** Anything else, as a JSON object of at most 1 MiB; can be erased. */
 export type EventMetadata = Readonly<Record<string, unknown>>
 
 /** What is sent of an event. */

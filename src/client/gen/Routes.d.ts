@@ -958,7 +958,7 @@ export interface Routes {
     body: undefined
     answer: string
   }
-  /** A value that its span refers to. */
+  /** A value that a span or event refers to. */
   "GET /api/v1/payloads/{sha256}": {
     path: {
       readonly sha256: string

@@ -20,8 +20,10 @@ export { actorTypes, outcomes } from "./EventEnums.ts"
 
 /** Bytes of an event as sent, in RFC 8785 form. */
 export const EVENT_BYTES_MAX = 64 * 1024
-/** Bytes of `metadata` in RFC 8785 form. */
+/** Bytes of `metadata` in RFC 8785 form that stay in the event; the largest members of more leave it. */
 export const METADATA_BYTES_MAX = 32 * 1024
+/** Bytes of `metadata` in RFC 8785 form as sent. */
+export const METADATA_SENT_BYTES_MAX = 1_048_576
 /** Characters of `action`. */
 export const ACTION_LENGTH_MAX = 128
 /** Characters of `actor.email`: 64 before the @ and 255 after it (RFC 5321, section 4.5.3.1). */
@@ -148,8 +150,9 @@ const optional = <S extends Schema.Constraint>(schema: S) =>
 
 const MetadataInput = Schema.JsonObject.annotate({
   description:
-    `Anything else, as a JSON object of at most ${METADATA_BYTES_MAX} bytes and ${NESTING_MAX} `
-    + "levels; can be erased. Numbers that a double can't hold exactly are refused: send them as "
+    `Anything else, as a JSON object of at most ${METADATA_SENT_BYTES_MAX} bytes and ${NESTING_MAX} `
+    + `levels; can be erased. Of more than ${METADATA_BYTES_MAX} bytes the largest members are kept `
+    + "apart, and references stand in their place (PayloadReference). Numbers that a double can't hold exactly are refused: send them as "
     + "strings.",
   examples: [{ ip: "192.0.2.1" }]
 })
@@ -222,7 +225,11 @@ export const AuditEvent = Schema.Struct({
   resource: Resource,
   outcome: Outcome,
   metadata: Schema.optionalKey(
-    Schema.JsonObject.annotate({ description: "Anything else, as it was sent." })
+    Schema.JsonObject.annotate({
+      description:
+        "Anything else, as it was sent, but for large members that are kept apart: GET "
+        + "/api/v1/payloads/{sha256} has what the `$ref` in their place names."
+    })
   ),
   tenant_id: Schema.String.annotate({ description: "Whose chain it is in.", examples: ["acme"] }),
   sequence_number: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({

@@ -9,6 +9,7 @@ import { form, hex16, natural, sha256, tenantOrProbe, text, time } from "../Form
 import { RegistryOperation } from "../registry/RegistryEntry.ts"
 import { TraceOperation } from "../traces/TraceOperation.ts"
 import { EVENT_ENTRY_BYTES, type EventBatch } from "./EventBatch.ts"
+import { EventValues } from "./EventValues.ts"
 import type { RecordContract } from "./RecordContract.ts"
 import {
   MAC_HEADER,
@@ -78,7 +79,12 @@ export const CommandHeader = Schema.Struct({
     description: "The request waits until what it writes is shown."
   }),
   idempotency: Schema.optionalKey(IdempotencyFingerprint),
-  operation: Schema.optionalKey(RegistryOperation)
+  operation: Schema.optionalKey(RegistryOperation),
+  values: Schema.optionalKey(
+    Schema.Array(EventValues).annotate({
+      description: "Values that metadata of its events refers to; format 4 has them."
+    })
+  )
 })
 export type CommandHeader = typeof CommandHeader.Type
 
@@ -100,11 +106,12 @@ export const dedupKeyOf = (tenantId: string, id: string): string =>
 export const BATCH_ITEMS_MAX = 1_000
 
 /** Version of a command's record, in the header `alk-format`. */
-export type CommandFormat = 1 | 2 | 3
+export type CommandFormat = 1 | 2 | 3 | 4
 
 /**
  * The format in which a command of this kind is written: commands with events are bytes, the
- * others lines of text. Lines with operations that bring values of their own are format 3.
+ * others lines of text. Lines with operations that bring values of their own are format 3, events
+ * that do format 4.
  */
 export const formatOf: Readonly<Record<CommandKind, CommandFormat>> = {
   ingest: 2,
@@ -115,7 +122,7 @@ export const formatOf: Readonly<Record<CommandKind, CommandFormat>> = {
 }
 
 /** The newest format that this version reads. */
-export const COMMAND_FORMAT_MAX: CommandFormat = 3
+export const COMMAND_FORMAT_MAX: CommandFormat = 4
 
 const lineFields = [
   "index",
@@ -169,8 +176,8 @@ const descriptionOfRecord = [
   "feed. Format 2 is binary: the length of the same JSON (4 bytes, unsigned, little-endian), the",
   "JSON, the number of events (4 bytes), their entries, their bodies one after the other; each event",
   "unpacks to $defs/event. Format 3 is format 1 of the kind trace, and some operation has payloads.",
-  "Commands of the kinds ingest and registry are written in format 2, the others in 1 or 3; all are",
-  "read."
+  "Format 4 is format 2 of the kind ingest, and the JSON has values. Commands of the kinds ingest and",
+  "registry are written in format 2 or 4, the others in 1 or 3; all are read."
 ].join(" ")
 
 export const commandRecord: RecordContract = {
@@ -180,7 +187,7 @@ export const commandRecord: RecordContract = {
   description: descriptionOfRecord,
   key: tenantOrProbe("The tenant; probes are written to each partition explicitly."),
   headers: Schema.Struct({
-    [FORMAT_HEADER]: Schema.Literals(["1", "2", "3"]).annotate({
+    [FORMAT_HEADER]: Schema.Literals(["1", "2", "3", "4"]).annotate({
       description: "Version of the record's form. A reader stops at a version above its own."
     }),
     [RECEIPT_HEADER]: text("The receiptId, readable even where the value is not."),

@@ -1,13 +1,13 @@
 /**
  * Hot path: measured in test/bench/Bench.ts (ingest, sequencing). The value of a command's record,
- * in three formats. Format 1 is text: a line of JSON with what concerns the whole request, then one
+ * in four formats. Format 1 is text: a line of JSON with what concerns the whole request, then one
  * line of tab-separated fields per event, or one of JSON per operation on traces. Format 2 has the
  * same JSON and the events as a batch of bytes (EventBatch), numbers little-endian:
  *
  *     u32 length of the JSON, JSON, u32 number of events, entries, bodies
  *
- * Format 3 is format 1 with operations that bring values: a program that knows no values would lose
- * them.
+ * Format 3 is format 1 with operations that bring values, format 4 is format 2 with events that do: a
+ * program that knows no values would lose them.
  */
 import { Schema } from "effect"
 import { parseJson } from "../json/Json.ts"
@@ -30,6 +30,7 @@ import {
   type PreparedEvent,
   readEventBatch
 } from "./EventBatch.ts"
+import { EventValues } from "./EventValues.ts"
 
 /** A record of `alk.commands` that is not what this program writes. */
 export class CommandUnreadable extends Error {
@@ -63,7 +64,9 @@ export const encodeCommand = (command: Command): EncodedCommand => {
   const { events, traces = [], ...rest } = command
   const header = JSON.stringify(rest)
   const format = formatOf[command.kind]
-  if (format === 2) return { format, value: encodeBytes(header, events) }
+  if (format === 2) {
+    return { format: rest.values === undefined ? 2 : 4, value: encodeBytes(header, events) }
+  }
   if (events.count > 0) throw new Error(`a command of the kind ${command.kind} has events`)
   const hasValues = traces.some((operation) => "payloads" in operation)
   return { format: hasValues ? 3 : format, value: encodeLines(header, traces) }
@@ -104,6 +107,7 @@ const decodeTrace = (line: string): TraceOperation => {
 const MICROS_FORM = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 
 const isOperation = Schema.is(RegistryOperation)
+const areValues = Schema.is(Schema.Array(EventValues))
 
 /** What the MAC can't say by itself, checked by hand. Operations are rare. */
 const isHeader = (value: unknown): value is CommandHeader => {
@@ -119,6 +123,7 @@ const isHeader = (value: unknown): value is CommandHeader => {
     && Array.isArray(header.errors)
     && Array.isArray(header.warnings)
     && (header.operation === undefined || isOperation(header.operation))
+    && (header.values === undefined || areValues(header.values))
   )
 }
 
@@ -150,12 +155,15 @@ const decodeWithValues = (value: Buffer): Command => {
   return command
 }
 
-const decodeBytes = (value: Buffer): Command => {
+const decodeBytes = (value: Buffer, hasValues: boolean): Command => {
   const headerEnd = value.length < LENGTH_BYTES ? NaN : LENGTH_BYTES + value.readUInt32LE(0)
   const eventsAt = headerEnd + LENGTH_BYTES
   if (!(eventsAt <= value.length)) throw new CommandUnreadable("it is cut off in its head")
   const header = decodeHeader(value.toString("utf8", LENGTH_BYTES, headerEnd))
   if (header.kind === "trace") throw new CommandUnreadable("operations on traces in format 2")
+  if ((header.values !== undefined) !== hasValues) {
+    throw new CommandUnreadable("values in format 2, or none in format 4")
+  }
   const count = value.readUInt32LE(headerEnd)
   return { ...header, events: readEventBatch(count, value.subarray(eventsAt)) }
 }
@@ -165,14 +173,14 @@ export const formatIn = (header: Buffer | undefined): number =>
   header === undefined ? 1 : Number(header.toString())
 
 /**
- * Read a command back. Keeps the bytes of a value of format 2.
+ * Read a command back. Keeps the bytes of a value of format 2 or 4.
  * @throws CommandUnreadable on anything that no version has written in this format
  */
 export const decodeCommand = (value: Buffer | null, format: number): Command => {
   if (value === null) throw new CommandUnreadable("a command without a value")
   try {
     if (format === 1) return decodeLines(value)
-    if (format === 2) return decodeBytes(value)
+    if (format === 2 || format === 4) return decodeBytes(value, format === 4)
     if (format === 3) return decodeWithValues(value)
     throw new CommandUnreadable("it is in no known format")
   } catch (error) {

@@ -24,10 +24,11 @@ export const CHUNK_JSON_BYTES = 786_432
 const ESCAPE_BYTES = 6
 
 const REFERENCE_PREFIX = "sha256:"
+export const REFERENCE_FORM = /^sha256:[0-9a-f]{64}$/u
 
 /** The reference to a value, which a span has in its place. */
 export const PayloadReference = Schema.Struct({
-  $ref: Schema.String.check(Schema.isPattern(/^sha256:[0-9a-f]{64}$/u)).annotate({
+  $ref: Schema.String.check(Schema.isPattern(REFERENCE_FORM)).annotate({
     description: "SHA-256 of the UTF-8 bytes of the value."
   }),
   bytes: natural("Size of the value."),
@@ -42,7 +43,9 @@ export const PayloadReference = Schema.Struct({
   )
 }).annotate({
   identifier: "PayloadReference",
-  description: "In place of a value in metadata, payload or error of a span or trace event."
+  description:
+    "In place of a value in metadata, payload or error of a span or trace event, or in metadata of "
+    + "an event."
 })
 export type PayloadReference = typeof PayloadReference.Type
 

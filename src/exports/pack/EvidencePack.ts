@@ -10,7 +10,9 @@ import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
 import { ERASURE_ACTION } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
+import { parseEvent } from "../../domain/events/StoredEvent.ts"
 import { recordReader } from "../../domain/json/RecordDecoder.ts"
+import { holderOf, mayHaveValues } from "../../domain/records/EventValues.ts"
 import { Archive, type ArchiveEntry, type ArchiveFailed } from "../../ports/Archive.ts"
 import type { SequenceRange } from "../../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
@@ -86,6 +88,9 @@ const readErased = recordReader(Erased)
 /** Few events are erased, so most need not be read. */
 const mayBeErased = (body: string): boolean => body.includes('"erased_at"')
 
+/** True of events whose metadata has what looks like a reference, among others. */
+const mayRefer = (body: string): boolean => body.includes('"$ref":"sha256:')
+
 /** The erasure that a stored event is, if what it erased is in the range. */
 const erasureWithin = ({ first, last }: SequenceRange, body: string): Erasure | undefined => {
   const event = readErasure(body)
@@ -113,6 +118,8 @@ class Contents implements PackContents {
   readonly executions = new PackedExecutions()
   /** Sequences of the events in the pack whose details are erased; filled while they are read. */
   readonly erased = new Set<number>()
+  /** The executions that hold values of events in the pack; filled while they are read. */
+  readonly holders = new Set<string>()
   treeSigner: string | undefined
 
   /** Facts on their way into the pack, and where they are in their chain. */
@@ -218,7 +225,17 @@ const packEvents = (parts: Parts): Lines => {
     verification: scope.verification,
     deduplicate: options.deduplicate
   }).pipe(
-    Stream.tap((bodies) => Effect.sync(() => bodies.filter(mayBeErased).forEach(noted))),
+    Stream.tap((bodies) =>
+      Effect.sync(() => {
+        bodies.filter(mayBeErased).forEach(noted)
+        for (const body of bodies.filter(mayRefer)) {
+          const { content_hash, metadata } = parseEvent(body) ?? {}
+          if (content_hash !== undefined && mayHaveValues(metadata)) {
+            contents.holders.add(holderOf(content_hash))
+          }
+        }
+      })
+    ),
     Stream.provideService(EventStore, store),
     Stream.provideService(CheckedEvents, checked)
   )
@@ -234,7 +251,10 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
   if (isWhole && last > 0) contents.traces = { first: 1, last }
   const executions = scope.eventsOnly ? Stream.empty : traces.executions(traceScope)
   const spans = scope.eventsOnly ? Stream.empty : traces.spans(traceScope)
-  const facts = last === 0 ? Stream.empty : traces.facts(traceScope)
+  const facts =
+    last === 0
+      ? Stream.empty
+      : Stream.suspend(() => traces.facts(traceScope, [...contents.holders]))
   const within = range && { ...emptyFilter, fromSequence: range.first, toSequence: range.last }
   const links: Lines =
     within === undefined

@@ -28,8 +28,14 @@ export class TraceExport extends Context.Service<
     executions(scope: TraceScope): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
     /** One span per text: by execution in that order, then by start and arrival. */
     spans(scope: TraceScope): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
-    /** Every fact of these executions exactly as it is stored, ascending by chain_sequence. */
-    facts(scope: TraceScope): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+    /**
+     * Every fact of these executions, and of those that are named, exactly as it is stored, ascending by
+     * chain_sequence.
+     */
+    facts(
+      scope: TraceScope,
+      executions?: ReadonlyArray<string>
+    ): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
     /**
      * The last bytes of each fact of the tenant's chain in a range, ascending: enough for its link.
      */
@@ -81,13 +87,15 @@ export const layerStoredTraceExport: Layer.Layer<TraceExport, never, TraceStore>
     TraceExport.of({
       executions: (scope) => executionLines(store, scope),
       spans: (scope) => spanLines(store, scope),
-      facts: ({ from, last = Number.MAX_SAFE_INTEGER, tenantId, to }) =>
+      facts: ({ from, last = Number.MAX_SAFE_INTEGER, tenantId, to }, executions = []) =>
         store.chain({
           tenantId,
           first: 1,
           last,
           // Without bounds there is nothing to choose.
-          ...(from === HISTORY_FROM && to === HISTORY_TO ? {} : { overlapping: { from, to } })
+          ...(from === HISTORY_FROM && to === HISTORY_TO
+            ? {}
+            : { overlapping: { from, to }, executions })
         }),
       chain: (range) => store.chain({ ...range, isSuffix: true })
     })

@@ -671,6 +671,19 @@ const OTHER_CONTENT = { code: "other_content", path: "span" }
 
 const NO_VALUE = {}
 
+const REFERENCE = /^sha256:[0-9a-f]{64}$/
+
+/** The values that metadata of an event refers to, each by the SHA-256 in its reference. */
+const referencesOf = (metadata) => {
+  const places = isObject(metadata) ? [metadata, ...Object.values(metadata)] : []
+  return places
+    .map((place) => (isObject(place) ? place.$ref : undefined))
+    .filter((name) => typeof name === "string" && REFERENCE.test(name))
+}
+
+/** Facts of an execution that only holds values of an event: it is in no list. */
+const HOLDING_FACTS = ["span.payload", "execution.erased"]
+
 /** A piece of a value that has no room in its span. */
 const isPiece = (value) =>
   isObject(value)
@@ -691,10 +704,14 @@ class Execution {
     this.undetailed = new Map()
     /** The pieces so far of a value that is not whole yet. */
     this.value = NO_VALUE
+    /** References to the values that are. */
+    this.values = []
+    this.onlyHolds = true
   }
 
   take(fact) {
     const { details = {} } = fact
+    this.onlyHolds &&= HOLDING_FACTS.includes(fact.type)
     switch (fact.type) {
       case "execution.started":
         this.createdAt ??= fact.created_at
@@ -753,7 +770,9 @@ class Execution {
       return undefined
     }
     const own = this.sha256(whole)
-    return own === hash ? undefined : fault("content_mismatch", `a value of SHA-256 ${hash}`, own)
+    if (own !== hash) return fault("content_mismatch", `a value of SHA-256 ${hash}`, own)
+    this.values.push(`sha256:${hash}`)
+    return undefined
   }
 
   endSpan({ core, ...span }, fact, { error, metadata }) {
@@ -1694,6 +1713,8 @@ class PackCheck {
     this.events = 0
     this.facts = 0
     this.executions = new Map()
+    /** Values that metadata of events refers to. */
+    this.references = new Set()
   }
 
   has(name) {
@@ -2202,6 +2223,7 @@ class PackCheck {
     const sequence = event.sequence_number
     const { bounds } = this.described
     if (event.erased_at !== undefined) this.erasedSeen += 1
+    for (const reference of referencesOf(event.metadata)) this.references.add(reference)
     if (link === undefined) {
       found.problem(EVENTS, sequence, "hash_mismatch", `a link in ${LINKS}`, "none")
       return
@@ -2504,7 +2526,8 @@ class PackCheck {
   /** Each execution of the file against its facts. */
   async checkExecutions() {
     const { found } = this
-    const left = new Set(this.executions.keys())
+    const shownOnes = [...this.executions].filter(([, { onlyHolds }]) => !onlyHolds)
+    const left = new Set(shownOnes.map(([id]) => id))
     this.executionLines = 0
     for await (const line of this.lines(EXECUTIONS)) {
       this.executionLines += 1
@@ -2683,6 +2706,15 @@ class PackCheck {
         `That ${FACTS} leaves no execution of the period out: it holds ${this.facts} of `
           + `${this.traces.links} linked facts; the manifest's signature is the service's word for `
           + "it."
+      )
+    }
+    for (const { values } of this.executions.values()) {
+      for (const value of values) this.references.delete(value)
+    }
+    if (this.references.size > 0) {
+      found.open.push(
+        `What ${counted(this.references.size, "reference")} in metadata of events stand for: `
+          + "the pack does not hold these values."
       )
     }
     if (this.has(PDF)) {

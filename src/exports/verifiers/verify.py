@@ -618,6 +618,20 @@ def picked(source, *names):
 NO_VALUE = None, "", None
 
 
+REFERENCE = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def references_of(metadata):
+    """The values that metadata of an event refers to, each by the SHA-256 in its reference."""
+    places = [metadata, *metadata.values()] if isinstance(metadata, dict) else []
+    names = [place.get("$ref") for place in places if isinstance(place, dict)]
+    return [name for name in names if isinstance(name, str) and REFERENCE.fullmatch(name)]
+
+
+# Facts of an execution that only holds values of an event: it is in no list.
+HOLDING_FACTS = ("span.payload", "execution.erased")
+
+
 def is_piece(value):
     """A piece of a value that has no room in its span."""
     return (
@@ -645,9 +659,13 @@ class Execution:
         self.ended = None
         self.erased_at = None
         self.value = NO_VALUE
+        # References to the values that are whole.
+        self.values = []
+        self.only_holds = True
 
     def take(self, fact):
         details = fact.get("details", {})
+        self.only_holds = self.only_holds and fact["type"] in HOLDING_FACTS
         if fact["type"] == "execution.started":
             self.created_at = self.created_at or fact["created_at"]
             self.started = fact
@@ -687,7 +705,10 @@ class Execution:
             self.value = chunk + 1, whole, hash_
             return None
         own = sha256(whole)
-        return None if own == hash_ else ("content_mismatch", "a value of SHA-256 " + hash_, own)
+        if own != hash_:
+            return "content_mismatch", "a value of SHA-256 " + hash_, own
+        self.values.append("sha256:" + hash_)
+        return None
 
     def end_span(self, fact, details):
         core, long, digest = self.spans[fact["span_id"]]
@@ -1963,6 +1984,8 @@ class PackCheck:
         self.events = 0
         self.facts = 0
         self.executions = {}
+        # Values that metadata of events refers to.
+        self.references = set()
         self.log = None
         self.traces = None
         self.described = None
@@ -2461,6 +2484,7 @@ class PackCheck:
         bounds = self.described["bounds"]
         if "erased_at" in event:
             self.erased_seen += 1
+        self.references.update(references_of(event.get("metadata")))
         if link is None:
             self.problem(EVENTS, sequence, "hash_mismatch", "a link in " + LINKS, "none")
             return
@@ -2678,7 +2702,7 @@ class PackCheck:
 
     def check_executions(self):
         """Each execution of the file against its facts."""
-        left = set(self.executions)
+        left = {known for known, one in self.executions.items() if not one.only_holds}
         self.execution_lines = 0
         for line in self.lines(EXECUTIONS):
             self.execution_lines += 1
@@ -2816,6 +2840,13 @@ class PackCheck:
                 "That %s leaves no execution of the period out: it holds %d of %d linked facts; "
                 "the manifest's signature is the service's word for it."
                 % (FACTS, self.facts, self.traces.links)
+            )
+        for execution in self.executions.values():
+            self.references.difference_update(execution.values)
+        if self.references:
+            self.open.append(
+                "What %s in metadata of events stand for: the pack does not hold these values."
+                % counted(len(self.references), "reference")
             )
         if self.has(PDF):
             self.open.append("The words of evidence.pdf: only that it is the file that was signed.")

@@ -455,11 +455,12 @@ export const getPayload = HttpApiEndpoint.get("getPayload", "/api/v1/payloads/:s
 }).pipe(
   operation({
     scopes: read,
-    summary: "A value that its span refers to",
+    summary: "A value that a span or event refers to",
     description:
       "Texts of more than 8 KiB in OpenTelemetry spans, and what else has no room in a span or trace "
-      + 'event, are stored apart: in their place stands `{"$ref": "sha256:…", "bytes", "preview"}`. '
-      + "They are facts of their execution, and go when it is erased. With `truncated` a value was not "
+      + "event, or in metadata of an audit event, are stored apart: in their place stands "
+      + '`{"$ref": "sha256:…", "bytes", "preview"}`. '
+      + "They are facts of their execution, and go when that, or their audit event, is erased. With `truncated` a value was not "
       + "kept: it had more than 16 MiB, or its request too many such values.",
     responseHeaders: { 200: { ETag: "The hash, in quotes." } }
   })

@@ -16,6 +16,7 @@ import {
   type ItemWarning
 } from "../../domain/records/Command.ts"
 import { type EventBatch, EventBatchBuilder } from "../../domain/records/EventBatch.ts"
+import { type EventValues, holderOf } from "../../domain/records/EventValues.ts"
 import type { Receipt } from "../../domain/records/Receipt.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import { currentTime, formatMicros } from "../../domain/Timestamp.ts"
@@ -24,7 +25,8 @@ import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import { CommandLog, type CommandLogBusy, type CommandTooLarge } from "../commands/CommandLog.ts"
 import { submitForDecision } from "../commands/NewCommand.ts"
-import { type PrepareLimits, prepareItem, shownPath } from "./Prepare.ts"
+import { roomForValues } from "./LargeValues.ts"
+import { type MetadataApart, type PrepareLimits, prepareItem, shownPath } from "./Prepare.ts"
 
 /** Milliseconds that a request waits for its commit, or for the sequencer's decision, at most. */
 export const COMMIT_TIMEOUT_MS = 10_000
@@ -49,6 +51,8 @@ export interface PreparedItems {
   readonly events: EventBatch
   readonly errors: ReadonlyArray<ItemError>
   readonly warnings: ReadonlyArray<ItemWarning>
+  /** What has left the metadata of events. */
+  readonly values?: ReadonlyArray<EventValues>
   /** Operations on traces, instead of events. */
   readonly traces?: ReadonlyArray<TraceOperation>
 }
@@ -80,6 +84,13 @@ const textWarnings = (index: number, { count, paths }: NumberTexts): ReadonlyArr
   return more === 0 ? named : [...named, { index, field: "metadata", message }]
 }
 
+const KEPT_APART =
+  "kept apart: GET /api/v1/payloads/{sha256} has what the reference in its place names"
+
+/** What the answer says of members of metadata that are stored apart. */
+const apartWarnings = (index: number, { fields }: MetadataApart): ReadonlyArray<ItemWarning> =>
+  fields.map((field) => ({ index, field, message: KEPT_APART }))
+
 /**
  * Validate items in order, one a step. Never fails: what is wrong with an item is an error of that item.
  */
@@ -97,6 +108,7 @@ export function* prepareEach(
   const events = new EventBatchBuilder()
   const errors: Array<ItemError> = []
   const warnings: Array<ItemWarning> = []
+  const values: Array<EventValues> = []
   const options = {
     mode,
     tenantId,
@@ -104,6 +116,7 @@ export function* prepareEach(
     secret,
     limits,
     anyAction,
+    room: roomForValues(),
     ...keyOption(idempotency)
   }
   for (const [index, item] of items) {
@@ -117,11 +130,18 @@ export function* prepareEach(
       errors.push({ index, code: prepared.error.code, message: prepared.error.message })
       continue
     }
-    events.add(prepared.ok)
+    const { apart, ok } = prepared
+    events.add(ok)
+    if (apart !== undefined) {
+      const { payloads } = apart
+      values.push({ index, executionId: holderOf(ok.contentHash), spanId: ok.id, payloads })
+      warnings.push(...apartWarnings(index, apart))
+    }
     for (const field of prepared.warnings) warnings.push({ index, field })
     if (item.texts !== undefined) warnings.push(...textWarnings(index, item.texts))
   }
-  return { events: events.build(), errors, warnings }
+  const prepared = { events: events.build(), errors, warnings }
+  return values.length === 0 ? prepared : { ...prepared, values }
 }
 
 /** The mark by which the sequencer recognises a repeated request. */
@@ -277,6 +297,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
       warnings: items.warnings,
       ...(request.until === "visible" ? { waits: true } : {}),
       ...(items.traces === undefined ? {} : { traces: items.traces }),
+      ...(items.values === undefined ? {} : { values: items.values }),
       ...(idempotency === undefined ? {} : { idempotency: idempotency.mark })
     }
     if (request.until === "written" && idempotency === undefined) {

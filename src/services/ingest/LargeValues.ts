@@ -7,6 +7,7 @@ import { sha256Hex } from "../../domain/Identifiers.ts"
 import { canonicalize, quote } from "../../domain/json/CanonicalJson.ts"
 import { isObject, type JsonObject, type JsonValue } from "../../domain/json/Json.ts"
 import { NESTING_MAX } from "../../domain/json/StrictJson.ts"
+import { isLonger } from "../../domain/json/TextSize.ts"
 import {
   beginningOf,
   CHUNK_BYTES,
@@ -17,7 +18,6 @@ import {
   referenceTo
 } from "../../domain/traces/Payload.ts"
 import { hashedDetails } from "./HashedDetails.ts"
-import { isLonger } from "./Prepare.ts"
 
 /** Values that one operation may refer to. */
 const VALUES_MAX = 1_000
@@ -402,4 +402,69 @@ export const fittedError = (
   return text === undefined || isLonger(text, bytesMax)
     ? canonicalize(reference(error, PREVIEW_BYTES, apart))
     : text
+}
+
+/**
+ * Bytes of a member's JSON above which it may leave an object, and of the beginning that stays: a
+ * reference takes less, whatever that begins with.
+ */
+const LARGE_MEMBER_BYTES = 2_048
+const MEMBER_PREVIEW_BYTES = 256
+
+/** An object without its largest members, and their names; undefined: it is a reference as a whole. */
+export interface WithoutMembers {
+  readonly text: string
+  readonly moved: ReadonlyArray<string> | undefined
+}
+
+interface SizedMember {
+  readonly name: string
+  /** RFC 8785 JSON, of `bytes`. */
+  readonly json: string
+  readonly bytes: number
+}
+
+/** The largest first; of two of one size the one whose name comes first. */
+const byRank = (left: SizedMember, right: SizedMember): number =>
+  right.bytes - left.bytes || (left.name < right.name ? -1 : 1)
+
+/** Members that may leave. */
+const largeMembers = (object: JsonObject): ReadonlyArray<SizedMember> =>
+  Object.entries(object)
+    .flatMap(([name, value]) => {
+      const json = canonicalize(value)
+      return isLonger(json, LARGE_MEMBER_BYTES)
+        ? [{ name, json, bytes: Buffer.byteLength(json) }]
+        : []
+    })
+    .sort(byRank)
+
+/**
+ * The RFC 8785 text of an object, `whole`, that is longer than `bytesMax`, in at most so many bytes: its
+ * largest members are in `apart`, as few as will do, or all of it. Undefined if that has no room.
+ */
+export const withoutLargeMembers = (
+  object: JsonObject,
+  whole: string,
+  bytesMax: number,
+  apart: ValuesApart
+): WithoutMembers | undefined => {
+  const references = new Map<string, JsonObject>()
+  let left = Buffer.byteLength(whole)
+  for (const { bytes, json, name } of largeMembers(object)) {
+    if (left <= bytesMax) break
+    const value = object[name]!
+    const isText = typeof value === "string"
+    const found = reference(isText ? value : json, MEMBER_PREVIEW_BYTES, apart, !isText)
+    references.set(name, found)
+    left += Buffer.byteLength(canonicalize(found)) - bytes
+  }
+  if (left <= bytesMax) {
+    const entries = Object.entries(object).map(
+      ([name, value]) => [name, references.get(name) ?? value] as const
+    )
+    return { text: canonicalize(Object.fromEntries(entries)), moved: [...references.keys()] }
+  }
+  const text = canonicalize(reference(whole, MEMBER_PREVIEW_BYTES, apart, true))
+  return isLonger(text, bytesMax) ? undefined : { text, moved: undefined }
 }

@@ -13,6 +13,7 @@ import {
   EVENT_BYTES_MAX,
   isText,
   METADATA_BYTES_MAX,
+  METADATA_SENT_BYTES_MAX,
   NAME_LENGTH_MAX,
   RESERVED_ACTION_PREFIX
 } from "../../domain/events/AuditEvent.ts"
@@ -34,16 +35,19 @@ import {
   uuidv7
 } from "../../domain/Identifiers.ts"
 import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
-import { type Fields, isObject, type JsonObject } from "../../domain/json/Json.ts"
+import { type Fields, isObject, type JsonObject, parseJson } from "../../domain/json/Json.ts"
+import { isLonger } from "../../domain/json/TextSize.ts"
 import { unknownField } from "../../domain/NearestName.ts"
 import { dedupKeyOf } from "../../domain/records/Command.ts"
 import type { PreparedEvent } from "../../domain/records/EventBatch.ts"
 import { currentTime, parseTimestamp } from "../../domain/Timestamp.ts"
+import type { PreparedPayload } from "../../domain/traces/Payload.ts"
+import { type Room, ValuesApart, withoutLargeMembers } from "./LargeValues.ts"
 
 export interface PrepareLimits {
   /** Bytes of the item as sent, in RFC 8785 form. */
   readonly eventBytesMax: number
-  /** Bytes of `metadata` in RFC 8785 form. */
+  /** Bytes of `metadata` in RFC 8785 form that stay in the event. */
   readonly metadataBytesMax: number
   /** Characters of `action`. */
   readonly actionLengthMax: number
@@ -72,6 +76,8 @@ export interface PrepareOptions {
   /** Actions may have any printable name. */
   readonly anyAction?: boolean
   readonly limits?: PrepareLimits
+  /** What is left for values of the request; without it, metadata has to stay in the event. */
+  readonly room?: Room
 }
 
 export type PrepareErrorCode =
@@ -95,8 +101,16 @@ export type Prepared =
       readonly ok: PreparedEvent
       /** Paths of unknown fields, which are not stored; WARNINGS_MAX at most. */
       readonly warnings: ReadonlyArray<string>
+      readonly apart?: MetadataApart
     }
   | { readonly error: PrepareError }
+
+/** What of metadata is stored apart. */
+export interface MetadataApart {
+  /** Paths of what has left. */
+  readonly fields: ReadonlyArray<string>
+  readonly payloads: ReadonlyArray<PreparedPayload>
+}
 
 /** Warnings of one event; further unknown fields are not named. */
 export const WARNINGS_MAX = 20
@@ -242,11 +256,35 @@ export const objectText = (
     : text
 }
 
-/** UTF-8 takes three bytes at most for a UTF-16 unit: short texts need no counting. */
-const UNIT_BYTES_MAX = 3
+interface CheckedMetadata {
+  /** As it is stored. */
+  readonly text: string | undefined
+  /** As it was sent. */
+  readonly whole: string | undefined
+  readonly apart?: MetadataApart
+}
 
-export const isLonger = (text: string, bytesMax: number): boolean =>
-  text.length * UNIT_BYTES_MAX > bytesMax && Buffer.byteLength(text) > bytesMax
+const NO_ROOM = "its large members have no room in this request; send it in another one"
+
+/** The metadata, whose largest members leave it where there is no room for all of them. */
+const checkMetadata = (
+  item: Fields,
+  { metadataBytesMax }: PrepareLimits,
+  room: Room | undefined
+): CheckedMetadata => {
+  const sentMax = room === undefined ? 0 : METADATA_SENT_BYTES_MAX
+  const whole = objectText(item, "metadata", Math.max(metadataBytesMax, sentMax))
+  if (whole === undefined || !isLonger(whole, metadataBytesMax)) return { text: whole, whole }
+  const values = new ValuesApart(room)
+  const metadata = item["metadata"] as JsonObject
+  const cut = withoutLargeMembers(metadata, whole, metadataBytesMax, values)
+  if (cut === undefined) {
+    return refuse("metadata_too_large", "metadata", tooLarge(whole, metadataBytesMax))
+  }
+  if (values.truncated > 0) return refuse("metadata_too_large", "metadata", NO_ROOM)
+  const fields = cut.moved?.map((name) => shownPath(`metadata.${name}`)) ?? ["metadata"]
+  return { text: cut.text, whole, apart: { fields, payloads: values.payloads() ?? [] } }
+}
 
 export const tooLarge = (text: string, bytesMax: number): string =>
   `${Buffer.byteLength(text)} bytes in canonical form; send at most ${bytesMax}`
@@ -286,6 +324,7 @@ interface Checked {
   readonly resource: Fields
   readonly texts: CanonicalFields
   readonly id: string
+  readonly metadata: CheckedMetadata
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -330,7 +369,7 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
     OUTCOMES,
     isBatch ? "success" : undefined
   )
-  const metadata = objectText(item, "metadata", limits.metadataBytesMax)
+  const metadata = checkMetadata(item, limits, options.room)
   const warnings: Array<string> = []
   addWarnings(warnings, item, ITEM_FIELDS, "")
   addWarnings(warnings, actor, ACTOR_FIELDS, "actor.")
@@ -350,9 +389,10 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
       resourceType: quote(resourceType),
       resourceName: quoteIfPresent(name),
       outcome: `"${outcome}"`,
-      metadata
+      metadata: metadata.text
     },
     id,
+    metadata,
     warnings
   }
 }
@@ -366,13 +406,15 @@ export const withoutNulls = (object: Fields): Fields =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null))
 
 /**
- * RFC 8785 text of the item as it was sent, without what is null and so absent: what its size is. Put
- * together from the texts that are there already; unknown fields have none, so they take the long way.
+ * RFC 8785 text of the item as it was sent, without what is null and so absent, and without what has left
+ * its metadata: what its size is. Put together from the texts that are there already; unknown fields have
+ * none, so they take the long way.
  */
-const sentText = ({ actor, item, resource, texts, warnings }: Checked): string => {
+const sentText = ({ actor, item, metadata, resource, texts, warnings }: Checked): string => {
   if (warnings.length > 0) {
     const parts = { actor: withoutNulls(actor), resource: withoutNulls(resource) }
-    return canonicalize({ ...withoutNulls(item), ...parts } as JsonObject)
+    const left = metadata.apart === undefined ? {} : { metadata: parseJson(metadata.text!) }
+    return canonicalize({ ...withoutNulls(item), ...parts, ...left } as JsonObject)
   }
   const actorMembers =
     sentMember(actor, "email", texts.actorEmail)
@@ -397,7 +439,7 @@ const sentText = ({ actor, item, resource, texts, warnings }: Checked): string =
 type Writable<A> = { -readonly [K in keyof A]: A[K] }
 
 const finish = (checked: Checked, options: PrepareOptions, limits: PrepareLimits): Prepared => {
-  const { id, item, texts, warnings } = checked
+  const { id, item, metadata, texts, warnings } = checked
   const { index, secret, tenantId } = options
   const sent = sentText(checked)
   if (isLonger(sent, limits.eventBytesMax)) {
@@ -420,10 +462,16 @@ const finish = (checked: Checked, options: PrepareOptions, limits: PrepareLimits
   if (memberOf(item, "id") !== undefined) {
     prepared.dedupKey = dedupKeyOf(tenantId, id)
     const isTimed = memberOf(item, "timestamp") !== undefined
-    const same = isTimed ? prepared.body : bodyText({ ...texts, timestamp: '""' })
+    const { apart, whole } = metadata
+    const timestamp = isTimed ? texts.timestamp : '""'
+    const same =
+      isTimed && apart === undefined
+        ? prepared.body
+        : bodyText({ ...texts, timestamp, metadata: whole })
     prepared.fingerprint = hash("sha256", secret + same, "hex").slice(0, FINGERPRINT_LENGTH)
   }
-  return { ok: prepared, warnings }
+  const { apart } = metadata
+  return { ok: prepared, warnings, ...(apart === undefined ? {} : { apart }) }
 }
 
 /** What was thrown while an item was prepared, as its error; `what` names the item. */

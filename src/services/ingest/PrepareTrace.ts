@@ -10,6 +10,7 @@ import { derivedUuid, uuidv7 } from "../../domain/Identifiers.ts"
 import { canonicalize, flat, quote } from "../../domain/json/CanonicalJson.ts"
 import { type Fields, isObject, type JsonObject } from "../../domain/json/Json.ts"
 import type { StrictResult } from "../../domain/json/StrictJson.ts"
+import { isLonger } from "../../domain/json/TextSize.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
 import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import type { Sliced } from "../../domain/Slices.ts"
@@ -33,7 +34,6 @@ import {
   checkId,
   FINGERPRINT_LENGTH,
   instantOf,
-  isLonger,
   memberOf,
   objectText,
   oneOf,

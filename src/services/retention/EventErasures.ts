@@ -15,27 +15,12 @@ import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { type PreparedEvent, toBatch } from "../../domain/records/EventBatch.ts"
 import { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
 import { Checkpoints } from "../checkpoints/Checkpoints.ts"
-import {
-  type IdempotencyKey,
-  Ingest,
-  type IngestFailure,
-  type IngestOutcome,
-  keyOption,
-  markOf
-} from "../ingest/Ingest.ts"
+import { Ingest, type IngestFailure, type IngestOutcome, keyOption } from "../ingest/Ingest.ts"
 import { prepareOwnEvent } from "../ingest/Prepare.ts"
+import { type ErasureRequest, eraseValues, erasureKey } from "./ValueErasures.ts"
 
 /** Events of one id that are read at a time; there are several past the dedup window. */
 const PAGE_EVENTS = 100
-
-export interface ErasureRequest {
-  readonly tenantId: string
-  /** Id of the API key that asks: the actor of the erasure event. */
-  readonly keyId: string
-  readonly eventId: string
-  readonly reason: string
-  readonly idempotency: { readonly key: IdempotencyKey; readonly body: Buffer } | undefined
-}
 
 /** The tenant has no event with this id. */
 export class EventUnknown extends Schema.TaggedError<EventUnknown>()("EventUnknown", {
@@ -204,19 +189,19 @@ const make = Effect.fnUntraced(function* (secret: string) {
   }, Effect.scoped)
 
   const eraseOnce = Effect.fnUntraced(function* (request: ErasureRequest) {
-    const { eventId, idempotency, tenantId } = request
+    const { eventId, tenantId } = request
+    const idempotency = erasureKey(request)
     const targets = yield* targetsOf(tenantId, eventId)
     // With a key the sequencer has to say whether it is the first time, even without anything to erase.
     if (targets.length === 0 && idempotency === undefined) return undefined
+    const undone = yield* eraseValues(ingest, request, targets)
+    if (undone !== undefined) return undone
     const events = targets.map((target, index) => erasureEvent(secret, request, target, index))
     return yield* ingest.ingest({
       tenantId,
       items: { events: toBatch(events), errors: [], warnings: [] },
       until: "visible",
-      idempotency: idempotency && {
-        key: idempotency.key,
-        mark: markOf(tenantId, idempotency.key, idempotency.body, { forgetConflict: false })
-      }
+      idempotency
     })
   })
 

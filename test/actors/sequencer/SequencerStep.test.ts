@@ -20,7 +20,9 @@ import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
 import { linkHash } from "../../../src/domain/events/HashChain.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import { type Command, dedupKeyOf } from "../../../src/domain/records/Command.ts"
-import { type PreparedEvent, toBatch } from "../../../src/domain/records/EventBatch.ts"
+import { eventsOf, type PreparedEvent, toBatch } from "../../../src/domain/records/EventBatch.ts"
+import { parseFact } from "../../../src/domain/traces/TraceFact.ts"
+import { hashedDetails } from "../../../src/services/ingest/HashedDetails.ts"
 import { eventsIn } from "../../support/PackedEvents.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
 import { endExecution, startExecution } from "../support/Traces.ts"
@@ -206,6 +208,59 @@ describe("step", () => {
       const snapshotted = new Changelog()
       snapshotted.write(snapshot(state))
       assert.strictEqual(snapshotted.restart().tracesForgotten, forgotten)
+    }
+  })
+
+  it("records the values of the events that it appends, as an execution that no operation starts", () => {
+    const tenantId = TENANTS[0]!
+    const arrival = (offset: number, items: ReadonlyArray<Item>): ReceivedCommand => {
+      const received = toArrival({ tenant: 0, items, key: undefined, body: 0 }, offset)
+      if (!("command" in received)) throw new Error("not a command")
+      const values = eventsOf(received.command.events).map(({ id, index }) => ({
+        index,
+        executionId: `holder-${offset}-${index}`,
+        spanId: id,
+        payloads: [{ sha256: sha256Hex(id), chunks: [hashedDetails('{"payload":{"text":"a"}}')] }]
+      }))
+      return { ...received, command: { ...received.command, values } }
+    }
+    const commands = [
+      arrival(0, [{ id: 1, content: 0 }]),
+      // The same, another one under its id, and a new one.
+      arrival(1, [
+        { id: 1, content: 0 },
+        { id: 1, content: 1 },
+        { id: 2, content: 0 }
+      ])
+    ]
+    for (const hasStore of [true, false]) {
+      const state = emptyState(0, 1, windows)
+      const changelog = new Changelog()
+      const changes = step(state, commands, { ...checkpointSigner, hasStore }, NOW)
+      const facts = changes.traces.facts.map(({ body }) => parseFact(body)!)
+      assert.deepStrictEqual(
+        facts.map((fact) => [
+          fact.type,
+          fact.execution_id,
+          fact.fact_number,
+          fact.details?.payload
+        ]),
+        ["holder-0-0", "holder-1-2"].map((id) => ["span.payload", id, 1, { text: "a" }])
+      )
+      assert.deepStrictEqual(
+        changes.receipts.map(({ eventsBefore, factsBefore }) => [eventsBefore, factsBefore]),
+        [
+          [1, 1],
+          [2, 2]
+        ]
+      )
+      const ends = endsAfter(state, changes)
+      changelog.write(stateRecords(state, changes, ends))
+      advance(state, changes, ends)
+      const restarted = changelog.restart()
+      assert.strictEqual(restarted.tracesForgotten, hasStore ? 2 : 0)
+      const known = restarted.traces.execution(tenantId, "holder-0-0")
+      assert.strictEqual(known?.header.status, hasStore ? undefined : "COMPLETED")
     }
   })
 

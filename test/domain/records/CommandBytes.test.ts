@@ -177,12 +177,45 @@ describe("commands of format 3", () => {
   })
 })
 
+describe("commands of format 4", () => {
+  const values = [
+    {
+      index: 0,
+      executionId: "holder",
+      spanId: "evt-1",
+      payloads: [
+        {
+          sha256: "a".repeat(64),
+          chunks: [{ text: '{"payload":{}}', salt: "b".repeat(32), hash: "c".repeat(64) }]
+        }
+      ]
+    }
+  ]
+
+  it("have events that bring values, which an earlier version would lose", () => {
+    const command = { ...ingestCommand("acme", 2), values }
+    const { format, value } = encodeCommand(command)
+    assert.strictEqual(format, 4)
+    const read = decodeCommand(value as Buffer, 4)
+    assert.deepStrictEqual(read.values, values)
+    assert.deepStrictEqual(eventsOf(read.events), eventsOf(command.events))
+    refuses(value as Buffer, 2, "values in format 2")
+    refuses(bytesOf(ingestCommand("acme", 1)), 4, "none in format 4")
+  })
+
+  it("are refused with what is no value", () => {
+    const wrong = [{ ...values[0]!, payloads: [{ sha256: "short" }] }]
+    const { value } = encodeCommand({ ...ingestCommand("acme", 1), values: wrong })
+    refuses(value as Buffer, 4, "its head")
+  })
+})
+
 describe("the format of a command", () => {
   it("is what its header says, 1 without the header", () => {
     assert.strictEqual(formatIn(undefined), 1)
     assert.strictEqual(formatIn(Buffer.from("2")), 2)
     assert.isNaN(formatIn(Buffer.from("two")))
-    for (const format of [0, 4, 1.5, NaN])
+    for (const format of [0, 5, 1.5, NaN])
       refuses(Buffer.from(stored[0]!), format, "no known format")
     refuses(Buffer.from(stored[0]!), 2)
     refuses(bytesOf(ingestCommand("acme", 1)), 1)

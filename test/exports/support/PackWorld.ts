@@ -380,7 +380,8 @@ export class PackWorld {
     const views = [...Map.groupBy(chosen, ({ executionId }) => executionId).values()].map((facts) =>
       foldFacts(facts.map(({ body }) => parseFact(body)!))
     )
-    const { executions = views.map(({ execution }) => JSON.stringify(execution)) } = wishes
+    const started = views.flatMap(({ execution }) => execution ?? [])
+    const { executions = started.map((execution) => JSON.stringify(execution)) } = wishes
     const { spans = views.flatMap((view) => view.spans.map((span) => JSON.stringify(span))) } =
       wishes
     const between = ({ first, last }: { readonly first: number; readonly last: number }) =>

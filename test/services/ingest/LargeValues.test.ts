@@ -16,6 +16,7 @@ import {
   fitted,
   fittedError,
   ValuesApart,
+  withoutLargeMembers,
   withoutLargeTexts
 } from "../../../src/services/ingest/LargeValues.ts"
 
@@ -203,5 +204,50 @@ describe("an object that is given a size", () => {
     const members = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`m${n}`, n]))
     assertStands(members, JSON.parse(fittedError(members, 1_000, apart)!), valuesOf(apart))
     assert.strictEqual(fittedError(members, 10, apart), undefined)
+  })
+})
+
+describe("metadata that is given a size", () => {
+  it("fits, keeps what it can, and the largest members that it refers to are whole", () => {
+    fc.assert(
+      fc.property(anyObject, fc.integer({ min: 700, max: 9_000 }), (object, max) => {
+        const whole = canonicalize(object)
+        fc.pre(Buffer.byteLength(whole) > max)
+        const apart = new ValuesApart()
+        const cut = withoutLargeMembers(object, whole, max, apart)
+        if (cut === undefined) return assert.isBelow(max, 2_048)
+        assert.isAtMost(Buffer.byteLength(cut.text), max)
+        const result = JSON.parse(cut.text) as JsonObject
+        assert.strictEqual(canonicalize(result), cut.text)
+        const { moved } = cut
+        assertStands(JSON.parse(whole), result, valuesOf(apart))
+        assert.strictEqual(apart.truncated, 0)
+        if (moved === undefined)
+          return assert.strictEqual(result["$ref"], `sha256:${sha256(whole)}`)
+        const size = (name: string) => Buffer.byteLength(canonicalize(object[name]!))
+        const kept = Object.keys(object).filter((name) => !moved.includes(name))
+        for (const name of kept) {
+          assert.deepStrictEqual(result[name], JSON.parse(canonicalize(object[name]!)))
+          assert.isAtMost(size(name), Math.min(...moved.map(size)))
+        }
+        // As few as will do: with the last one of them it is too long.
+        const last = moved.at(-1)!
+        assert.isAbove(Buffer.byteLength(canonicalize({ ...result, [last]: object[last]! })), max)
+        // Whatever the order in which it was sent.
+        const turned = Object.fromEntries(Object.entries(object).reverse())
+        assert.deepStrictEqual(withoutLargeMembers(turned, whole, max, new ValuesApart()), cut)
+      })
+    )
+  })
+
+  it("goes as a whole where small members alone have no room", () => {
+    const object = Object.fromEntries(
+      Array.from({ length: 900 }, (_, n) => [`key ${n}`, `value ${n}`])
+    )
+    const apart = new ValuesApart()
+    const whole = canonicalize(object)
+    const cut = withoutLargeMembers(object, whole, 8_192, apart)
+    assert.isUndefined(cut?.moved)
+    assert.strictEqual(valuesOf(apart).get(sha256(whole)), whole)
   })
 })

@@ -12,9 +12,11 @@ import {
   AuditEventInput,
   EVENT_BYTES_MAX,
   METADATA_BYTES_MAX,
+  METADATA_SENT_BYTES_MAX,
   NAME_LENGTH_MAX
 } from "../../../src/domain/events/AuditEvent.ts"
 import { parseStrict } from "../../../src/domain/json/StrictJson.ts"
+import { roomForValues } from "../../../src/services/ingest/LargeValues.ts"
 import {
   defaultPrepareLimits,
   type PrepareOptions,
@@ -237,6 +239,27 @@ describe("what is refused", () => {
     assert.include(error.message, String(METADATA_BYTES_MAX + 1))
     const wide = { a: "é".repeat(METADATA_BYTES_MAX / 2) }
     assert.strictEqual(refused({ ...item, metadata: wide }).code, "metadata_too_large")
+    // Where values may be stored apart, it is more.
+    const given = { ...options, room: roomForValues() }
+    assert.isDefined(accepted({ ...item, metadata: metadata(METADATA_SENT_BYTES_MAX) }, given))
+    const over = refused({ ...item, metadata: metadata(METADATA_SENT_BYTES_MAX + 1) }, given)
+    assert.strictEqual(over.code, "metadata_too_large")
+    assert.include(over.message, `send at most ${METADATA_SENT_BYTES_MAX}`)
+  })
+
+  it("is metadata whose large members have no room in the request", () => {
+    const large = { ...item, metadata: { a: "x".repeat(METADATA_BYTES_MAX) } }
+    const room = { left: 40_000 }
+    assert.isDefined(accepted(large, { ...options, room }))
+    const error = refused(
+      { ...large, metadata: { a: "y".repeat(METADATA_BYTES_MAX) } },
+      {
+        ...options,
+        room
+      }
+    )
+    assert.strictEqual(error.code, "metadata_too_large")
+    assert.include(error.message, "send it in another one")
   })
 
   it("is an event of one byte more than allowed, unknown fields counted", () => {
@@ -257,6 +280,9 @@ describe("what is refused", () => {
     assert.strictEqual(refused({ ...item, action: "a.bcde" }, small).code, "invalid_action")
     const tiny = { ...options, limits: { ...limits, actionLengthMax: 99, eventBytesMax: 100 } }
     assert.strictEqual(refused(item, tiny).code, "event_too_large")
+    const room = roomForValues()
+    const noRoom = refused({ ...short, metadata: { a: 12 } }, { ...small, room })
+    assert.strictEqual(noRoom.code, "metadata_too_large")
   })
 })
 
@@ -509,5 +535,50 @@ describe("prepareItem", () => {
       metadata: { "\t": "\n" }
     })
     assert.notMatch(body, /[\t\n]/)
+  })
+})
+
+describe("metadata above the limit", () => {
+  const metadata = { small: "stays", responseObject: { items: ["x".repeat(60_000)] } }
+  const large = { ...item, id: "evt-large", metadata }
+  const made = (value: object, limit = METADATA_BYTES_MAX) => {
+    const limits = { ...defaultPrepareLimits, metadataBytesMax: limit }
+    const prepared = prepareItem(value, { ...options, limits, room: roomForValues() })
+    if ("error" in prepared) throw new Error(prepared.error.message)
+    return prepared
+  }
+
+  it("leaves a reference in the event, which is hashed with it", () => {
+    const { apart, ok } = made(large)
+    const text = jcs(metadata.responseObject)!
+    const { metadata: stored } = JSON.parse(`${ok.body}}`)
+    assert.strictEqual(stored.small, "stays")
+    assert.deepInclude(stored.responseObject, {
+      $ref: `sha256:${sha256(text)}`,
+      bytes: text.length,
+      media_type: "application/json"
+    })
+    assert.deepStrictEqual(apart?.fields, ["metadata.responseObject"])
+    const details = jcs({ metadata: stored })!
+    assert.strictEqual(ok.detailsHash, sha256(`${ok.detailsSalt}\n${details}`))
+  })
+
+  it("is compared as a whole with what comes under the same id", () => {
+    const { fingerprint } = made(large).ok
+    assert.strictEqual(made(large, 65_000).ok.fingerprint, fingerprint)
+    const other = { ...large, metadata: { ...metadata, responseObject: "other" } }
+    assert.notStrictEqual(made(other).ok.fingerprint, fingerprint)
+  })
+
+  it("does not count for the size of the event, whatever else that has", () => {
+    assert.deepStrictEqual(made({ ...large, note: "unknown" }).warnings, ["note"])
+    const { code } = refused(
+      { ...large, note: "x".repeat(EVENT_BYTES_MAX) },
+      {
+        ...options,
+        room: roomForValues()
+      }
+    )
+    assert.strictEqual(code, "event_too_large")
   })
 })

@@ -228,6 +228,17 @@ export class ExecutionEntry {
     addTo((this.#orphans ??= new Map()), parent, id)
   }
 
+  /** It only holds values of an event: it has ended, and no fact says that it started. */
+  holdValues(now: string): void {
+    const root_span_id = this.executionId
+    Object.assign(this.header, {
+      status: "COMPLETED",
+      root_span_id,
+      started_at: now,
+      ended_at: now
+    })
+  }
+
   notePayload(hash: string): void {
     this.#payloads ??= new Set()
     // Beyond that a value is stored again.

@@ -5,6 +5,7 @@
  */
 import type { MarkedFact } from "../../../domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
+import { formatMicros } from "../../../domain/Timestamp.ts"
 import { holdsItsHashes, parseFact } from "../../../domain/traces/TraceFact.ts"
 import type { LoadedExecution } from "../../../ports/TraceStore.ts"
 import { PARENT_WAIT_MICROS } from "./LocalRoots.ts"
@@ -33,6 +34,10 @@ interface TenantTraces {
 const isCounted = ({ type }: MarkedFact): boolean =>
   type === "span.event" || type === "span.payload"
 
+/** Facts of an execution that only holds values of an event: it never started. */
+const holdsValues = ({ type }: MarkedFact): boolean =>
+  type === "span.payload" || type === "execution.erased"
+
 /**
  * The entry that loaded facts add up to: what their MACs cover has been checked. Undefined if they
  * are not those that were written.
@@ -50,8 +55,9 @@ const unpack = (
     const { details_hash: hash, details_salt: salt } = fact
     entry.fold(fact, hash === undefined || salt === undefined ? undefined : { hash, salt, bytes })
   }
-  if (entry.header.started_at === "" || named.size > 0) return undefined
   const { header } = entry
+  if (marked.every(holdsValues)) entry.holdValues(formatMicros(nowMicros))
+  if (header.started_at === "" || named.size > 0) return undefined
   for (const { factNumber, offset, sequenceNumber } of marked) {
     header.fact_count = Math.max(header.fact_count, factNumber)
     header.event_count = Math.max(header.event_count, sequenceNumber)

@@ -7,6 +7,7 @@ import type { ChainQuery, TraceStore } from "../../../ports/TraceStore.ts"
 import { chunkEnd } from "../client/Chunks.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
+import { textSet } from "../client/TextSets.ts"
 import { inWindows, nextSequence } from "./ChainWindows.ts"
 import { overlappingExecutions } from "./ExecutionSql.ts"
 import { newestBy } from "./TraceSql.ts"
@@ -17,14 +18,16 @@ const SUFFIX_BYTES = 1_024
 /** Facts of the tenant, and of executions that count, whatever their sequence. */
 const conditionOf = (
   store: StoreClient,
-  { last, overlapping, tenantId }: ChainQuery,
+  { executions: named = [], last, overlapping, tenantId }: ChainQuery,
   bind: Parameters
 ): string => {
   const tenant = bind.tenant(tenantId)
   if (overlapping === undefined) return tenant
   const facts = `${tenant} AND chain_sequence <= ${bind.integer(last)}`
   const executions = overlappingExecutions(store, overlapping.from, overlapping.to, facts, bind)
-  return `${tenant} AND execution_id IN (SELECT id FROM (${executions}))`
+  const ran = `execution_id IN (SELECT id FROM (${executions}))`
+  if (named.length === 0) return `${tenant} AND ${ran}`
+  return `${tenant} AND (${ran} OR execution_id IN ${textSet(named)})`
 }
 
 const chunk = (store: StoreClient, query: ChainQuery, from: number, to: number) =>

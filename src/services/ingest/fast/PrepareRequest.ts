@@ -83,10 +83,10 @@ export function* prepareRequest(
   if (result === undefined) return undefined
   const rest = yield* readRest(result.rest, form, readingOf(options))
   if (rest === undefined) return undefined
-  const { errors, events, warnings } = yield* prepareEach(rest, options, acceptedAt)
+  const { events, ...others } = yield* prepareEach(rest, options, acceptedAt)
   return {
     count: result.count,
     slow: rest.length,
-    items: { events: mergeBatches(result.done, events), errors, warnings }
+    items: { ...others, events: mergeBatches(result.done, events) }
   }
 }

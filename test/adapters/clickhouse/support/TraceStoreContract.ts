@@ -1373,6 +1373,15 @@ export const traceStoreContract = <E>(
               ran.flat(),
               bodies(chain.all.filter(({ executionId }) => ids.has(executionId)))
             )
+            const named = [chain.all[0]!.executionId]
+            const more = yield* Stream.runCollect(
+              store.chain({ ...all, overlapping: { from, to }, executions: named })
+            )
+            const both = new Set([...ids, ...named])
+            assert.deepStrictEqual(
+              more.flat(),
+              bodies(chain.all.filter(({ executionId }) => both.has(executionId)))
+            )
           })
         )
       })

@@ -1,0 +1,30 @@
+/**
+ * Members of metadata that an event has no room for: in their place stand references, and the values
+ * are facts of an execution that holds nothing else. It has no start, so that no list of executions
+ * shows it.
+ */
+import { Schema } from "effect"
+import { natural, text } from "../Forms.ts"
+import { derivedUuid } from "../Identifiers.ts"
+import { isObject, type JsonValue } from "../json/Json.ts"
+import { PreparedPayload, REFERENCE_FORM } from "../traces/Payload.ts"
+
+/** The values of one event on their way to the chain. */
+export const EventValues = Schema.Struct({
+  index: natural("Place of the event in the request."),
+  executionId: text("The execution that holds the values, and nothing else."),
+  spanId: text("The id of the event."),
+  payloads: Schema.Array(PreparedPayload)
+}).annotate({ identifier: "EventValues" })
+export type EventValues = typeof EventValues.Type
+
+/** The execution that holds the values of an event. The salt of its details makes it the event's own. */
+export const holderOf = (contentHash: string): string =>
+  derivedUuid("alk-event-values", contentHash)
+
+const isReference = (value: JsonValue | undefined): boolean =>
+  isObject(value) && typeof value["$ref"] === "string" && REFERENCE_FORM.test(value["$ref"])
+
+/** True where metadata has references, or is one; a client can send what looks like them. */
+export const mayHaveValues = (metadata: JsonValue | undefined): boolean =>
+  isReference(metadata) || (isObject(metadata) && Object.values(metadata).some(isReference))
