@@ -4,6 +4,7 @@
  * removed without a pruned point, is found all the same.
  */
 import { spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { createClient } from "@clickhouse/client"
@@ -23,6 +24,8 @@ import { fires, rules, seriesOf } from "../support/promql/Alerts.ts"
 const DAY_MS = 86_400_000
 /** Events before the checkpoint, after it, and days later. Neither is a multiple of 256. */
 const [OLD, UNSIGNED, NEW] = [700, 9, 30]
+/** Text that an event has no room for. */
+const LARGE = "large ".repeat(10_000)
 const keys = { acme: testKey("acme"), held: testKey("held"), whole: testKey("whole") }
 const folder = freshFolder("retention")
 
@@ -36,7 +39,7 @@ const eventsOf = (count: number, name: string) =>
     action: "document.read",
     resource: { id: `doc-${index}`, type: "document" },
     outcome: "success",
-    metadata: { note: `${name} ${index}` }
+    metadata: { note: `${name} ${index}`, ...(index === 3 ? { large: LARGE + name } : {}) }
   }))
 
 let running: Started | undefined
@@ -151,6 +154,18 @@ describe("retention", () => {
     assert.strictEqual(report["pruned"].root_hash, point["root_hash"])
     assert.strictEqual(report["first_sequence_number"], size + 1)
     assert.strictEqual(report["assurance"], "signed")
+  })
+
+  it("erases what was kept apart of metadata with its event", async () => {
+    const statusOf = async (tenant: keyof typeof keys, name: string) => {
+      const hash = createHash("sha256")
+        .update(LARGE + name)
+        .digest("hex")
+      return (await clientOf(tenant).call(`/api/v1/payloads/${hash}`)).status
+    }
+    assert.strictEqual(await statusOf("acme", "old"), 404)
+    assert.strictEqual(await statusOf("acme", "new"), 200)
+    assert.strictEqual(await statusOf("held", "old"), 200)
   })
 
   it("says so in the tenant's own chain, and in that of the service", async () => {

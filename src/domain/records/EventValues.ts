@@ -4,6 +4,8 @@
  * shows it.
  */
 import { Schema } from "effect"
+import type { AuditEvent } from "../events/AuditEvent.ts"
+import { parseEvent } from "../events/StoredEvent.ts"
 import { natural, text } from "../Forms.ts"
 import { derivedUuid } from "../Identifiers.ts"
 import { isObject, type JsonValue } from "../json/Json.ts"
@@ -26,5 +28,21 @@ const isReference = (value: JsonValue | undefined): boolean =>
   isObject(value) && typeof value["$ref"] === "string" && REFERENCE_FORM.test(value["$ref"])
 
 /** True where metadata has references, or is one; a client can send what looks like them. */
-export const mayHaveValues = (metadata: JsonValue | undefined): boolean =>
+const mayHaveValues = (metadata: JsonValue | undefined): boolean =>
   isReference(metadata) || (isObject(metadata) && Object.values(metadata).some(isReference))
+
+/** The executions that hold values of these events, if they are what they look like. */
+export const holdersOf = (
+  events: ReadonlyArray<Pick<AuditEvent, "content_hash" | "metadata">>
+): ReadonlyArray<string> =>
+  events
+    .filter(({ metadata }) => mayHaveValues(metadata))
+    .map(({ content_hash }) => holderOf(content_hash))
+
+/** The same of events as they are stored; few of them are parsed. */
+export const holdersIn = (bodies: ReadonlyArray<string>): ReadonlyArray<string> =>
+  holdersOf(
+    bodies
+      .filter((body) => body.includes('"$ref":"sha256:'))
+      .flatMap((body) => parseEvent(body) ?? [])
+  )

@@ -10,9 +10,8 @@ import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
 import { ERASURE_ACTION } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
-import { parseEvent } from "../../domain/events/StoredEvent.ts"
 import { recordReader } from "../../domain/json/RecordDecoder.ts"
-import { holderOf, mayHaveValues } from "../../domain/records/EventValues.ts"
+import { holdersIn } from "../../domain/records/EventValues.ts"
 import { Archive, type ArchiveEntry, type ArchiveFailed } from "../../ports/Archive.ts"
 import type { SequenceRange } from "../../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
@@ -87,9 +86,6 @@ const Erased = Schema.Struct({ sequence_number: Schema.Number, erased_at: Schema
 const readErased = recordReader(Erased)
 /** Few events are erased, so most need not be read. */
 const mayBeErased = (body: string): boolean => body.includes('"erased_at"')
-
-/** True of events whose metadata has what looks like a reference, among others. */
-const mayRefer = (body: string): boolean => body.includes('"$ref":"sha256:')
 
 /** The erasure that a stored event is, if what it erased is in the range. */
 const erasureWithin = ({ first, last }: SequenceRange, body: string): Erasure | undefined => {
@@ -228,12 +224,7 @@ const packEvents = (parts: Parts): Lines => {
     Stream.tap((bodies) =>
       Effect.sync(() => {
         bodies.filter(mayBeErased).forEach(noted)
-        for (const body of bodies.filter(mayRefer)) {
-          const { content_hash, metadata } = parseEvent(body) ?? {}
-          if (content_hash !== undefined && mayHaveValues(metadata)) {
-            contents.holders.add(holderOf(content_hash))
-          }
-        }
+        for (const holder of holdersIn(bodies)) contents.holders.add(holder)
       })
     ),
     Stream.provideService(EventStore, store),

@@ -13,11 +13,12 @@ import { faultOf, type Recomputed, recompute } from "../../domain/events/HashCha
 import { parseEvent } from "../../domain/events/StoredEvent.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { type PreparedEvent, toBatch } from "../../domain/records/EventBatch.ts"
+import { holdersOf } from "../../domain/records/EventValues.ts"
 import { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
 import { Checkpoints } from "../checkpoints/Checkpoints.ts"
 import { Ingest, type IngestFailure, type IngestOutcome, keyOption } from "../ingest/Ingest.ts"
 import { prepareOwnEvent } from "../ingest/Prepare.ts"
-import { type ErasureRequest, eraseValues, erasureKey } from "./ValueErasures.ts"
+import { type ErasureRequest, eraseHolders, erasureKey } from "./ValueErasures.ts"
 
 /** Events of one id that are read at a time; there are several past the dedup window. */
 const PAGE_EVENTS = 100
@@ -194,7 +195,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
     const targets = yield* targetsOf(tenantId, eventId)
     // With a key the sequencer has to say whether it is the first time, even without anything to erase.
     if (targets.length === 0 && idempotency === undefined) return undefined
-    const undone = yield* eraseValues(ingest, request, targets)
+    const undone = yield* eraseHolders(ingest, request, holdersOf(targets))
     if (undone !== undefined) return undone
     const events = targets.map((target, index) => erasureEvent(secret, request, target, index))
     return yield* ingest.ingest({

@@ -16,9 +16,11 @@ import {
   type PrunedPoint,
   treeOfPoint
 } from "../../domain/chain/PrunedPoint.ts"
+import { emptyFilter } from "../../domain/events/EventFilter.ts"
 import { recompute } from "../../domain/events/HashChain.ts"
 import { SYSTEM_TENANT } from "../../domain/Identifiers.ts"
 import { toBatch } from "../../domain/records/EventBatch.ts"
+import { holdersIn } from "../../domain/records/EventValues.ts"
 import type { RegistryReader } from "../../domain/registry/Registry.ts"
 import { holdRefusal } from "../../domain/registry/Retention.ts"
 import { formatMicros } from "../../domain/Timestamp.ts"
@@ -32,6 +34,7 @@ import { SystemAuditLog } from "../administration/SystemAuditLog.ts"
 import { Checkpoints } from "../checkpoints/Checkpoints.ts"
 import { Ingest } from "../ingest/Ingest.ts"
 import { prepareOwnEvent } from "../ingest/Prepare.ts"
+import { eraseHolders } from "./ValueErasures.ts"
 
 const DAY_MICROS = 86_400_000_000
 /** What a tenant's own chain says when its beginning goes. */
@@ -169,6 +172,26 @@ const tellTenant = Effect.fnUntraced(function* (settings: PruningSettings, point
     .pipe(Effect.mapError((cause) => new LogUnavailable({ operation: "retention", cause })))
 })
 
+const VALUES_ERASED = "retention of their event"
+
+/** Facts stay, so what has left the metadata of events that go is erased. */
+const eraseValues = Effect.fnUntraced(function* (
+  { serviceName: keyId }: PruningSettings,
+  { size: toSequence, tenant_id: tenantId }: PrunedPoint
+) {
+  const ingest = yield* Ingest
+  const store = yield* EventStore
+  const request = { tenantId, keyId, reason: VALUES_ERASED, idempotency: undefined }
+  const filter = { ...emptyFilter, toSequence }
+  yield* Stream.runForEach(
+    store.scan({ tenantId, filter, order: "asc" }, false),
+    Effect.fnUntraced(function* (bodies) {
+      const undone = yield* eraseHolders(ingest, request, holdersIn(bodies))
+      if (undone !== undefined) return yield* Effect.fail(new Error(`values: ${undone.kind}`))
+    })
+  ).pipe(Effect.mapError((cause) => new LogUnavailable({ operation: "retention", cause })))
+})
+
 /** Removes the rows that a point says are removed, unless a hold has come in between. */
 const removeRows = Effect.fnUntraced(function* (settings: PruningSettings, point: PrunedPoint) {
   const view = yield* RegistryView
@@ -180,6 +203,7 @@ const removeRows = Effect.fnUntraced(function* (settings: PruningSettings, point
   if (held !== undefined) return yield* Effect.logInfo("nothing is removed", { held })
   if (!(yield* isSettled(tenantId))) return
   yield* tellTenant(settings, point)
+  if (chain === "events") yield* eraseValues(settings, point)
   yield* removal.prune({ tenantId, chain }, size)
   const pruned = { ...point, removed_at: yield* nowText }
   yield* auditLog.record(

@@ -1,8 +1,6 @@
 /** Erasing what has left the metadata of events, before the events are. */
 import { Effect } from "effect"
-import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
-import { holderOf, mayHaveValues } from "../../domain/records/EventValues.ts"
 import { StoreUnavailable } from "../../ports/EventStore.ts"
 import { type Idempotency, type IdempotencyKey, type Ingest, markOf } from "../ingest/Ingest.ts"
 
@@ -17,7 +15,7 @@ export interface ErasureRequest {
 
 /** What makes an erasure, or a part of it, repeatable. */
 export const erasureKey = (
-  { idempotency, tenantId }: ErasureRequest,
+  { idempotency, tenantId }: Pick<ErasureRequest, "idempotency" | "tenantId">,
   part = ""
 ): Idempotency | undefined => {
   if (idempotency === undefined) return undefined
@@ -25,20 +23,21 @@ export const erasureKey = (
   return { key, mark: markOf(tenantId, key, idempotency.body, { forgetConflict: false }) }
 }
 
+/** What an erasure of values says, and for whom. */
+type ValueErasure = Pick<ErasureRequest, "idempotency" | "keyId" | "reason" | "tenantId">
+
 /**
- * Erases the values of these events. An event that is erased names none any more, so this comes first;
- * asked again, it finds them erased. The outcome where they are not gone: the events have to stay then.
+ * Erases what these executions hold. An event that is erased names no values any more, so this comes
+ * first; asked again, it finds them erased. The outcome where they are not gone: the events have to stay
+ * then.
  */
-export const eraseValues = Effect.fnUntraced(function* (
+export const eraseHolders = Effect.fnUntraced(function* (
   ingest: Ingest["Service"],
-  request: ErasureRequest,
-  targets: ReadonlyArray<AuditEvent>
+  request: ValueErasure,
+  holders: ReadonlyArray<string>
 ) {
-  const { keyId: erasedBy, reason, tenantId } = request
-  const holders = targets
-    .filter(({ metadata }) => mayHaveValues(metadata))
-    .map(({ content_hash }) => holderOf(content_hash))
   if (holders.length === 0) return undefined
+  const { keyId: erasedBy, reason, tenantId } = request
   const op = "execution.erase" as const
   const traces = holders.map((executionId, index) => ({ op, index, executionId, reason, erasedBy }))
   const outcome = yield* ingest.ingest({

@@ -3,7 +3,7 @@
  * it: the steps over doubles that decide as the single writer does.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Redacted, Stream } from "effect"
+import { Effect, Exit, Layer, Logger, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import { AdminRefused } from "../../../src/actors/follower/Keys.ts"
@@ -12,6 +12,7 @@ import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.t
 import { makeCheckpoint } from "../../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../../src/domain/chain/MerkleTree.ts"
 import { openPoint } from "../../../src/domain/chain/PrunedPoint.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
 import { noProgress } from "../../../src/domain/records/Progress.ts"
 import { decide } from "../../../src/domain/registry/Registry.ts"
 import { RegistryTable } from "../../../src/domain/registry/RegistryTable.ts"
@@ -59,11 +60,15 @@ class Installation {
   /** Run after an act was decided. */
   afterAct: (op: string) => void = () => {}
 
-  constructor(recordedAt: ReadonlyArray<number>, signed: ReadonlyArray<number>) {
+  constructor(
+    recordedAt: ReadonlyArray<number>,
+    signed: ReadonlyArray<number>,
+    metadata: JsonObject = {}
+  ) {
     this.recordedAt = recordedAt
     this.signed = signed
     const chain = new TestChain("acme")
-    for (const at of recordedAt) chain.add({ recordedAt: timeOf(at) })
+    for (const at of recordedAt) chain.add({ recordedAt: timeOf(at), metadata })
     this.bodies = chain.bodies
     this.hashes = chain.bodies.map((_, index) => chain.event(index + 1).hash)
   }
@@ -150,7 +155,8 @@ class Installation {
               body,
               wrongColumns: []
             }))
-          )
+          ),
+        scan: ({ filter: { toSequence } }) => Stream.make(this.bodies.slice(0, toSequence))
       }),
       Layer.mock(TraceStore, {}),
       Layer.mock(StoreRemoval, {
@@ -208,6 +214,18 @@ describe("pruning", () => {
       yield* atDay(14)
       yield* one.prune()
       assert.deepStrictEqual(one.done.slice(3), ["prune", "rows 4 to 5", "note_removed"])
+    })
+  )
+
+  it.effect("removes no event before what was kept apart of its metadata is erased", () =>
+    Effect.gen(function* () {
+      const metadata = { large: { $ref: `sha256:${"a".repeat(64)}` } }
+      const one = new Installation(days(1, 1), [2], metadata).keepFor(5)
+      yield* atDay(9)
+      // No sequencer decides.
+      const failed = yield* Effect.exit(one.prune())
+      assert.isTrue(Exit.isFailure(failed))
+      assert.deepStrictEqual(one.done, ["prune"])
     })
   )
 

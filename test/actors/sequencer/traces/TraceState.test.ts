@@ -231,6 +231,34 @@ describe("a loaded execution", () => {
     assert.deepStrictEqual(memory.state.evict([entry]).records, [])
   })
 
+  it("may hold values of an event and nothing else, and is erased as any other", () => {
+    const memory = new Memory()
+    const piece = (factNumber: number): MarkedFact => ({
+      tenantId: TENANT,
+      executionId: "e",
+      factNumber,
+      type: "span.payload",
+      sequenceNumber: 0,
+      hash: `hash ${factNumber}`,
+      partition: 0,
+      offset: factNumber,
+      mac: ""
+    })
+    const loaded = (...numbers: ReadonlyArray<number>): LoadedExecution => ({
+      tenantId: TENANT,
+      executionId: "e",
+      facts: [],
+      marked: numbers.map(piece)
+    })
+    // What is before them is missing.
+    assert.isFalse(memory.state.take(loaded(2, 3), microsOf(NOW)))
+    assert.isTrue(memory.state.take(loaded(1, 2), microsOf(NOW)))
+    memory.run(NOW, erase("e"))
+    memory.restart()
+    const { header } = memory.state.execution(TENANT, "e")!
+    assert.deepInclude(header, { status: "COMPLETED", fact_count: 3, erased_through: 3 })
+  })
+
   it("leaves with what has changed", () => {
     const memory = forgotten()
     memory.state.take(loadedFrom(memory), microsOf(NOW))
