@@ -15,9 +15,11 @@ import {
   writeFileSync
 } from "node:fs"
 import { join } from "node:path"
+import { zstdCompressSync } from "node:zlib"
 import { Kafka, logLevel } from "kafkajs"
 import { afterAll, assert, describe, it } from "vitest"
 import type { BackupHead, BackupPart } from "../../src/domain/backup/BackupManifest.ts"
+import { segmentName } from "../../src/domain/backup/BackupPlan.ts"
 import { SegmentWriter } from "../../src/domain/backup/BackupSegment.ts"
 import { makeCheckpoint } from "../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
@@ -136,6 +138,23 @@ const keptLines = (): ReadonlyArray<{ readonly tree_size: number; readonly note:
         .map((line) => JSON.parse(line))
     : []
 
+/** Files without a record for the next offsets of what no chain authenticates; their paths. */
+const plantEmpty = (): ReadonlyArray<string> => {
+  const bytes = zstdCompressSync(new SegmentWriter().finish())
+  const parts: ReadonlyArray<BackupPart> = manifest().parts
+  return parts
+    .filter(({ topic }) => /^(?:checkpoints|receipts|quarantine|commands)$/.test(topic))
+    .flatMap(({ partition, to, topic }) =>
+      Array.from({ length: 60 }, (_, index) => {
+        const from = to + index
+        const place = { topic, partition, from, to: from + 1, sha256: sha256Hex(bytes) }
+        const file = `segments/${segmentName(place)}`
+        writeFileSync(join(backups, file), bytes)
+        return file
+      })
+    )
+}
+
 /** A client that may write what the program may. */
 const clientOf = ({ kafka }: Started, data: string): Kafka => {
   const users = JSON.parse(readFileSync(join(data, "kafka/users.json"), "utf8"))
@@ -220,11 +239,17 @@ describe("a drill", () => {
     firstReceipt = once.body.receipt_id
     note = await keep(running.url, 31)
     const files = filesOf(/events|receipts/)
+    const planted = plantEmpty()
     const sending = load(api, 32)
     const second = await alk(variables, "backup", "-o", backups, "--json")
     assert.strictEqual(second.end, 0, second.errors)
     assert.isFalse(JSON.parse(second.output).is_first)
     const at = await sending.stop()
+    const named = new Set(filesOf(/./))
+    assert.deepStrictEqual(
+      planted.filter((file) => named.has(file) || existsSync(join(backups, file))),
+      []
+    )
     backedUp = reach("acme")
     assert.isAtLeast(backedUp, 31)
     assert.isAtMost(backedUp, at)
@@ -247,10 +272,11 @@ describe("a drill", () => {
     const segments = join(folder, "segments")
     const left = (): ReadonlyArray<string> =>
       existsSync(segments)
-        ? readdirSync(segments).filter((file) =>
-            /^(?:events|receipts)-0-.*[0-9a-f]{64}$/.test(file)
-          )
+        ? readdirSync(segments)
+            .filter((file) => /^(?:events|receipts)-0-.*\.mac$/.test(file))
+            .map((file) => file.slice(0, -".mac".length))
         : []
+    const inode = (file: string) => statSync(join(segments, file)).ino
     await eventuallyAsync(
       "it has written what is before the transaction",
       () => {
@@ -263,13 +289,16 @@ describe("a drill", () => {
     killed.kill("SIGKILL")
     await ended
     assert.isFalse(existsSync(join(folder, "manifest.json")))
-    const files = left()
+    const files = left().map((file) => [file, inode(file)] as const)
     await release()
     const again = await alk(variables, "backup", "-o", folder, "--json")
     assert.strictEqual(again.end, 0, again.errors)
     const { parts } = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"))
     const named = parts.flatMap((part: any) => part.segments.map((one: any) => one.file)).sort()
-    for (const file of files) assert.include(named, `segments/${file}`)
+    for (const [file, before] of files) {
+      assert.include(named, `segments/${file}`)
+      assert.strictEqual(inode(file), before, `${file} is not written again`)
+    }
     assert.deepStrictEqual(
       readdirSync(segments)
         .map((file) => `segments/${file}`)

@@ -131,6 +131,33 @@ export const isOfService = (
   mac: RecordMac
 ): boolean => mac.refusal({ ...asRecord(content), headers: { [MAC_HEADER]: given } }) === undefined
 
+/** The service and the topics that a backup is of. */
+export type BackupOrigin = Pick<BackupContent, "service_name" | "topic_prefix">
+
+/** As if it were a record: no topic has a slash in its name. */
+const segmentRecord = (file: string, { service_name, topic_prefix }: BackupOrigin) => ({
+  topic: file,
+  partition: 0,
+  key: service_name,
+  value: topic_prefix,
+  headers: {}
+})
+
+/** The MAC of a file with a segment, whose path says what it holds, and with which hash. */
+export const segmentMac = (file: string, origin: BackupOrigin, mac: RecordMac): string =>
+  mac.of(segmentRecord(file, origin))
+
+/** True of a file with a segment that was written with the secret. */
+export const isSegmentOf = (
+  file: string,
+  given: string,
+  origin: BackupOrigin,
+  mac: RecordMac
+): boolean => {
+  const record = { ...segmentRecord(file, origin), headers: { [MAC_HEADER]: given } }
+  return mac.refusal(record) === undefined
+}
+
 const check = recordChecker(BackupManifest, MANIFEST_FILE)
 
 const parsed = (json: string): unknown => {

@@ -81,7 +81,8 @@ export const readSegmentName = (name: string): SegmentName | undefined => {
 
 /**
  * The files of a run that was ended before its manifest, which continue a plan without a gap, in
- * order. Committed records never change, so what was read then is what would be read now.
+ * order. Committed records never change: where the log is still the same one, what was read then is
+ * what would be read now.
  */
 export const leftBehind = (
   { partition, readFrom, to, topic }: PartPlan,

@@ -45,6 +45,10 @@ const encodeRecord = ({ headers, key, offset, timestamp, value }: BackupRecord):
   ])
 }
 
+/** True if a file holds the same of both. */
+export const isSameRecord = (left: BackupRecord, right: BackupRecord): boolean =>
+  encodeRecord(left).equals(encodeRecord(right))
+
 /** Gathers the records of one file. */
 export class SegmentWriter {
   readonly #pieces: Array<Buffer> = [MARK]

@@ -26,6 +26,8 @@ const SEGMENTS = "segments"
 const KEYS = "keys"
 /** Ends the name of a file that is being written. */
 const PART = ".part"
+/** Ends the name of a file with the MAC of a segment that no manifest names yet. */
+const MAC = ".mac"
 
 /** Bytes of a segment's records at most: one is ended by the record that makes it large. */
 const CONTENT_BYTES_MAX = 4 * MESSAGE_BYTES_MAX
@@ -118,23 +120,31 @@ export class BackupFolder {
     return { release: () => database.close() }
   }
 
-  /** Files that a run has left behind before its manifest, each what its name says. */
-  leftBehind(known: ReadonlySet<string>): ReadonlyArray<SegmentName> {
-    return fs.readdirSync(join(this.path, SEGMENTS)).flatMap((file) => {
-      const name = known.has(`${SEGMENTS}/${file}`) ? undefined : readSegmentName(file)
-      if (name === undefined) return []
-      const bytes = fs.readFileSync(join(this.path, SEGMENTS, file))
-      return sha256(bytes) === name.sha256 ? [name] : []
+  /** Files that a run has left behind before its manifest, each with a MAC that `isOwn` takes. */
+  leftBehind(
+    known: ReadonlySet<string>,
+    isOwn: (file: string, mac: string) => boolean
+  ): ReadonlyArray<SegmentName> {
+    return fs.readdirSync(join(this.path, SEGMENTS)).flatMap((name) => {
+      const file = `${SEGMENTS}/${name}`
+      const read = known.has(file) ? undefined : readSegmentName(name)
+      const macPath = join(this.path, `${file}${MAC}`)
+      if (read === undefined || !fs.existsSync(macPath)) return []
+      if (!isOwn(file, fs.readFileSync(macPath, "utf8"))) return []
+      const bytes = fs.readFileSync(join(this.path, file))
+      return sha256(bytes) === read.sha256 ? [read] : []
     })
   }
 
-  /** The segment of a file that was left behind. */
-  adopt(name: SegmentName): BackupSegment {
+  /** The segment of a file that was left behind, and its last record. */
+  adopt(name: SegmentName) {
     const file = `${SEGMENTS}/${segmentName(name)}`
     const bytes = fs.readFileSync(join(this.path, file))
-    const records = readSegment(contentOf(file, bytes)).length
+    const records = readSegment(contentOf(file, bytes))
     const { from, sha256: digest, to } = name
-    return { file, from, to, records, bytes: bytes.length, sha256: digest }
+    const size = { records: records.length, bytes: bytes.length }
+    const segment: BackupSegment = { file, from, to, ...size, sha256: digest }
+    return { segment, last: records.at(-1) }
   }
 
   /** Writes the records of [from, to). */
@@ -148,14 +158,12 @@ export class BackupFolder {
     const name = segmentName({ ...place, sha256: digest })
     writeWhole(join(this.path, SEGMENTS), name, bytes)
     const { from, to } = place
-    return {
-      file: `${SEGMENTS}/${name}`,
-      from,
-      to,
-      records,
-      bytes: bytes.length,
-      sha256: digest
-    }
+    return { file: `${SEGMENTS}/${name}`, from, to, records, bytes: bytes.length, sha256: digest }
+  }
+
+  /** Lets a later run use the segment, should this one break off; a torn MAC is none. */
+  keepMac({ file }: BackupSegment, mac: string): void {
+    fs.writeFileSync(join(this.path, `${file}${MAC}`), mac, { mode: FILE_MODE })
   }
 
   /** Throws BackupUnusable or RecordUnreadable. */

@@ -13,11 +13,17 @@ import {
   type BackupSegment,
   type BackupTopic,
   isOfService,
-  partOf
+  isSegmentOf,
+  partOf,
+  segmentMac
 } from "../../domain/backup/BackupManifest.ts"
 import type { SegmentName } from "../../domain/backup/BackupPlan.ts"
 import { leftBehind, type PartPlan, planPart } from "../../domain/backup/BackupPlan.ts"
-import { type BackupRecord, SegmentWriter } from "../../domain/backup/BackupSegment.ts"
+import {
+  type BackupRecord,
+  isSameRecord,
+  SegmentWriter
+} from "../../domain/backup/BackupSegment.ts"
 import { type Chain, chains } from "../../domain/chain/Chains.ts"
 import { SYSTEM_TENANT } from "../../domain/Identifiers.ts"
 import type { RecordMac } from "../../domain/records/RecordMac.ts"
@@ -39,6 +45,8 @@ import { keysOfRegistry } from "./VerifyBackup.ts"
 
 /** Bytes of the records of one file, before compression: what a restore holds in memory at a time. */
 const SEGMENT_BYTES = 32 * 1_048_576
+/** The batch that has the record comes whole, however large it is. */
+const BATCH_LIMITS = { waitMs: 0, maxBytes: 1 }
 /** How often the registry is looked at again while somebody changes it. */
 const QUIET_ATTEMPTS = 20
 const QUIET_PAUSE = "100 millis"
@@ -114,12 +122,13 @@ class Cutter {
   }
 
   finish(to: number): void {
-    const { folder } = this.#taking
+    const { about, folder, mac } = this.#taking
     const { records } = this.#writer
     if (records > 0) {
       const { partition, topic } = this.#place
       const place = { topic, partition, from: this.#from, to }
       const segment = folder.write(place, this.#writer.finish(), records)
+      folder.keepMac(segment, segmentMac(segment.file, about, mac))
       this.segments.push(count(this.#taking, segment))
     }
     this.#writer = new SegmentWriter()
@@ -177,6 +186,26 @@ const planKeyed = Effect.fnUntraced(function* (taking: Taking, place: Place, to:
   return { ...plan, from: 0 }
 })
 
+/**
+ * What an earlier run has left of a part, as far as the topic has the last record of each file: the
+ * log may be one that was restored since, and have other records at these offsets.
+ */
+const adoptedOf = Effect.fnUntraced(function* (taking: Taking, plan: PartPlan) {
+  const { folder, left, reader } = taking
+  const { partition, topic } = plan
+  const adopted: Array<BackupSegment> = []
+  for (const name of leftBehind(plan, left)) {
+    const { last, segment } = folder.adopt(name)
+    if (last === undefined) break
+    const { offset } = last
+    const [fetched] = yield* reader.fetch([{ topic, partition, offset }], BATCH_LIMITS)
+    const there = fetched?.records.find((record) => record.offset === offset)
+    if (there === undefined || !isSameRecord(last, there)) break
+    adopted.push(segment)
+  }
+  return adopted
+})
+
 /** Copies what is new of a topic, up to the first record beyond the cut. */
 const copyPart = Effect.fnUntraced(function* (
   taking: Taking,
@@ -186,7 +215,7 @@ const copyPart = Effect.fnUntraced(function* (
 ) {
   const { folder, reader } = taking
   const { from, kept, partition, readFrom, topic } = plan
-  const adopted = leftBehind(plan, taking.left).map((name) => folder.adopt(name))
+  const adopted = yield* adoptedOf(taking, plan)
   for (const segment of adopted) {
     if (chains !== undefined) folder.records(segment).forEach(chains.take)
   }
@@ -324,7 +353,7 @@ const checkSame = (manifest: BackupManifest | undefined, settings: BackupSetting
 
 /** Takes a backup, or continues the one that is in the folder, which has to be open. */
 export const takeBackup = Effect.fnUntraced(function* (settings: BackupSettings) {
-  const { about, folder, keys, source } = settings
+  const { about, folder, keys, mac, source } = settings
   const manifest = folder.manifest()
   yield* checkSame(manifest, settings)
   const named = new Set(
@@ -334,7 +363,7 @@ export const takeBackup = Effect.fnUntraced(function* (settings: BackupSettings)
     ...settings,
     reader: yield* source.log.reader,
     known: manifest,
-    left: folder.leftBehind(named),
+    left: folder.leftBehind(named, (file, given) => isSegmentOf(file, given, about, mac)),
     done: { records: 0, bytes: 0, files: 0 }
   }
   const system = yield* cutRegistry(taking)
@@ -357,7 +386,7 @@ export const takeBackup = Effect.fnUntraced(function* (settings: BackupSettings)
     parts,
     heads
   }
-  folder.complete(content, settings.mac)
+  folder.complete(content, mac)
   const { bytes, files, records } = taking.done
   const isFirst = manifest === undefined
   return { manifest: content, records, bytes, files, isFirst } satisfies BackupDone
