@@ -7,6 +7,7 @@ import type { ValueText } from "../domain/events/ConditionText.ts"
 import type { MarkedFact } from "../domain/records/FactPlace.ts"
 import type { ExecutionSummary } from "../domain/traces/ExecutionSummary.ts"
 import type { TraceStatus } from "../domain/traces/TraceFact.ts"
+import type { Side } from "../domain/traces/TraceOperation.ts"
 import type {
   ChainExtent,
   ConflictRow,
@@ -170,6 +171,8 @@ export interface LoadedFact {
   readonly body: string
   /** Of the text of its details, in UTF-8; 0 without. */
   readonly detailsBytes: number
+  /** Of a span of OpenTelemetry whose details say that it is of one side of a call. */
+  readonly side?: Side
 }
 
 /** What the sequencer has to know of an execution that it had forgotten. */

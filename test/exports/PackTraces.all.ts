@@ -84,12 +84,20 @@ describe("a pack with traces", () => {
     }
     const other = { payload: { details: { name: "other" } } }
     chain.add("run", { type: "span.amended", span_id: "span" }, other)
+    chain.span("run", "client")
+    const shared = { parent_span_id: "client", shared_span_id: "client" }
+    chain.add("run", { type: "span.amended", span_id: "span", ...shared })
+    chain.add("run", { type: "span.amended", span_id: "client", shared_span_id: "span" })
     chain.end("run")
     const zip = await new PackWorld(new TestChain(TENANT, 2), chain.all).pack({})
     const pack = new PackEditor(zip)
     assert.deepInclude(JSON.parse(pack.lines(SPANS)[0]!), {
+      parent_span_id: "client",
       metadata: { said: "last" },
-      repairs: [{ code: "other_content", path: "span" }]
+      repairs: [
+        { code: "other_content", path: "span" },
+        { code: "shared_id", path: "span_id" }
+      ]
     })
     assert.deepStrictEqual(problemsOf(await check(pack, { key: signer.vkey })), [])
     line(pack, SPANS, 0, (text) => text.replace("other_content", "many_links"))

@@ -50,7 +50,7 @@ CORE = {
         {"name", "metadata", "repairs"},
     ),
     "span.ended": ({"span_id", "status", "ended_at"}, set(), {"error", "metadata"}),
-    "span.amended": ({"span_id"}, set(), {"payload"}),
+    "span.amended": ({"span_id"}, {"parent_span_id", "shared_span_id"}, {"payload"}),
     "span.event": (
         {"span_id", "event_id", "event_type", "sequence_number", "timestamp"},
         set(),
@@ -380,6 +380,12 @@ TOLD = [
     (TRACE, "span.amended", {"span_id": "child"}, {"payload": {"details": {"name": "chat 2"}}}),
     (TRACE, "span.started", {**SPAN, "span_id": "child", "caused_by_span_ids": []}, {"name": "c"}),
     (TRACE, "span.amended", {"span_id": "child"}, None),
+    (
+        TRACE,
+        "span.amended",
+        {"span_id": "child", "parent_span_id": "a \"client\"", "shared_span_id": "a \"client\""},
+        None,
+    ),
 ]
 
 

@@ -403,7 +403,7 @@ export interface components {
              * @description What was wrong: see docs/traces.md.
              * @enum {string}
              */
-            readonly code: "broken_text" | "deep_value" | "end_before_start" | "event_time" | "impossible_time" | "link_to_itself" | "long_key" | "long_name" | "many_links" | "missing_start" | "other_content" | "repeated_key" | "unknown_name" | "unknown_status" | "unreadable_origin" | "unreadable_parent";
+            readonly code: "broken_text" | "deep_value" | "end_before_start" | "event_time" | "impossible_time" | "link_to_itself" | "long_key" | "long_name" | "many_links" | "missing_start" | "other_content" | "repeated_key" | "shared_id" | "unknown_name" | "unknown_status" | "unreadable_origin" | "unreadable_parent";
             /** @description Where, in the names of the protocol. */
             readonly path: string;
             /** @description What was sent, where it is short. */

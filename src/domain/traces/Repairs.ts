@@ -27,6 +27,9 @@ export const repairRules = {
     "The span was sent again with other content. That of the latest end is shown; what was sent "
     + "besides is kept in the facts of the span.",
   repeated_key: "A key is given more than once; its last value is kept.",
+  shared_id:
+    "The id is that of two spans, client and server; the later one to come has a derived id, and the "
+    + "server is below the client.",
   unknown_name: "An enum has a name that does not exist; it counts as unset, and is kept as sent.",
   unknown_status: "The status code does not exist; it counts as unset, and the metadata has it.",
   unreadable_origin:

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { hex16, natural, sha256, text, time } from "../Forms.ts"
 import { executionStatuses, spanFields } from "./TraceFact.ts"
+import { side } from "./TraceOperation.ts"
 
 const status = (description: string) => Schema.Literals(executionStatuses).annotate({ description })
 
@@ -45,6 +46,10 @@ const shown = {
 /** The record `s/<tenant>/<execution>/<span>`. */
 export const StoredSpan = Schema.Struct({
   ...shown,
+  side: Schema.optionalKey(side),
+  shared: Schema.optionalKey(
+    Schema.Literal(true).annotate({ description: "Another span was sent under its id." })
+  ),
   parent_is_remote: Schema.Boolean.annotate({
     description: "The parent is of another process, and may never come."
   }),

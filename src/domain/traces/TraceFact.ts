@@ -140,13 +140,16 @@ export const SpanEndedCore = Schema.Struct({
 export type SpanEndedCore = typeof SpanEndedCore.Type
 
 /**
- * A span of OpenTelemetry was sent again with other content. What is shown is in the last
- * span.started; of the others one is in an earlier fact, or in the details of this one.
+ * A span of OpenTelemetry was sent again with other content: what is shown is in the last
+ * span.started; of the others one is in an earlier fact, or in the details of this one. Or its id was
+ * used for two spans, and it is below another one from then on.
  */
 export const SpanAmendedCore = Schema.Struct({
   type: Schema.Literal("span.amended"),
   ...ofExecution,
-  span_id: spanId
+  span_id: spanId,
+  parent_span_id: optional(text("Its parent, in the place of any other.")),
+  shared_span_id: optional(text("The other one of two spans that were sent under one id."))
 })
 export type SpanAmendedCore = typeof SpanAmendedCore.Type
 
@@ -312,6 +315,9 @@ export const factDetailsHash = (salt: string, text: string): string =>
 const hashMember = (hash: string | undefined): string =>
   hash === undefined ? "" : `"details_hash":"${hash}",`
 
+const optionalMember = (name: string, value: string | undefined): string =>
+  value === undefined ? "" : `,"${name}":${quote(value)}`
+
 /** RFC 8785 text of a core, put together by hand: the members of a type are few and known. */
 export const factCoreText = (core: FactCore, detailsHash: string | undefined): string => {
   const hash = hashMember(detailsHash)
@@ -340,9 +346,7 @@ export const factCoreText = (core: FactCore, detailsHash: string | undefined): s
     case "span.started":
       return (
         `{"caused_by_span_ids":[${core.caused_by_span_ids.map(quote).join(",")}],${hash}${execution}`
-        + (core.parent_span_id === undefined
-          ? ""
-          : `,"parent_span_id":${quote(core.parent_span_id)}`)
+        + optionalMember("parent_span_id", core.parent_span_id)
         + `,"span_id":${quote(core.span_id)},"span_type":${quote(core.span_type)}`
         + `,"started_at":"${core.started_at}","started_at_given":${core.started_at_given}`
         + `,"type":"span.started"}`
@@ -353,7 +357,11 @@ export const factCoreText = (core: FactCore, detailsHash: string | undefined): s
         + `,"status":"${core.status}","type":"span.ended"}`
       )
     case "span.amended":
-      return `{${hash}${execution},"span_id":${quote(core.span_id)},"type":"span.amended"}`
+      return (
+        `{${hash}${execution}${optionalMember("parent_span_id", core.parent_span_id)}`
+        + `${optionalMember("shared_span_id", core.shared_span_id)}`
+        + `,"span_id":${quote(core.span_id)},"type":"span.amended"}`
+      )
     case "span.event":
       return (
         `{${hash}"event_id":${quote(core.event_id)},"event_type":${quote(core.event_type)}`
@@ -443,6 +451,14 @@ const stringsOf: Readonly<Record<FactType, ReadonlyArray<string>>> = {
   "span.payload": ["span_id"]
 }
 
+const optionalStrings = [
+  "parent_span_id",
+  "shared_span_id",
+  "details_salt",
+  "details_hash",
+  "erased_at"
+]
+
 /** The types that hashing needs; whether the values are right, the hashes show. */
 const isFact = (value: unknown): value is TraceFact => {
   if (!isObject(value) || !factTypes.includes(value["type"] as FactType)) return false
@@ -459,9 +475,7 @@ const isFact = (value: unknown): value is TraceFact => {
   const causes = value["caused_by_span_ids"]
   return (
     strings.every((name) => typeof value[name] === "string")
-    && ["parent_span_id", "details_salt", "details_hash", "erased_at"].every(
-      (name) => value[name] === undefined || typeof value[name] === "string"
-    )
+    && optionalStrings.every((name) => value[name] === undefined || typeof value[name] === "string")
     && typeof value["fact_number"] === "number"
     && typeof value["chain_sequence"] === "number"
     && (type !== "span.event" || typeof value["sequence_number"] === "number")

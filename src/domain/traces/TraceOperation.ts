@@ -113,6 +113,12 @@ export type AddSpanEvent = typeof AddSpanEvent.Type
 export const OtlpEvent = Schema.Struct(eventFields)
 export type OtlpEvent = typeof OtlpEvent.Type
 
+/** Kinds of spans that both sides of a call may send under one id. */
+export const side = Schema.Literals(["CLIENT", "SERVER"]).annotate({
+  description: "Of which side of a call it is, if its kind says so."
+})
+export type Side = typeof side.Type
+
 /** A whole OpenTelemetry span: whatever of it is new is recorded, in whatever order spans come. */
 export const RecordOtlpSpan = Schema.Struct({
   op: Schema.Literal("otlp.span"),
@@ -126,6 +132,7 @@ export const RecordOtlpSpan = Schema.Struct({
       description: "The flags of the span say that its parent is of another process."
     })
   ),
+  side: Schema.optionalKey(side),
   causedBy,
   spanType,
   startedAt,

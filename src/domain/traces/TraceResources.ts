@@ -93,30 +93,47 @@ const later = (left: string, right: string): string => (left > right ? left : ri
 /** The facts of one span. */
 interface FactsOfSpan {
   readonly started: FactOf<"span.started">
-  readonly amended: FactOf<"span.amended"> | undefined
+  readonly amendments: ReadonlyArray<FactOf<"span.amended">>
   readonly ended?: FactOf<"span.ended">
 }
 
 /** Said of every span that was sent with other content, whatever order that came in. */
 export const OTHER_CONTENT: Repair = { code: "other_content", path: "span" }
+/** Said of both of two spans that were sent under one id. */
+export const SHARED_ID: Repair = { code: "shared_id", path: "span_id" }
+
+/** True for an amendment that says nothing of the place of its span. */
+const isContent = ({ parent_span_id, shared_span_id }: FactOf<"span.amended">): boolean =>
+  parent_span_id === undefined && shared_span_id === undefined
 
 /**
  * The span of these facts. Without an end of its own it ends with its execution; without a parent
  * it is the root, or a child of that.
  */
 export const spanOf = (
-  { amended, ended, started }: FactsOfSpan,
+  { amendments, ended, started }: FactsOfSpan,
   executionEnd: FactOf<"execution.ended"> | undefined,
   rootSpanId: string | undefined
 ): Span => {
   const { details, execution_id, span_id, started_at } = started
-  const parentId = started.parent_span_id ?? (span_id === rootSpanId ? undefined : rootSpanId)
+  // What the span said of its parent after it was moved counts.
+  const moved = amendments.findLast(
+    ({ fact_number, parent_span_id }) =>
+      parent_span_id !== undefined && fact_number > started.fact_number
+  )
+  const sentParent = moved?.parent_span_id ?? started.parent_span_id
+  const parentId = sentParent ?? (span_id === rootSpanId ? undefined : rootSpanId)
   const implied = ended === undefined ? executionEnd : undefined
   const status = ended?.status ?? implied?.status ?? "RUNNING"
   const endedAt = ended?.ended_at ?? (implied && later(implied.ended_at, started_at))
   const error = ended?.details?.error
   const erasedAt = started.erased_at ?? ended?.erased_at
-  const repairs = [...(details?.repairs ?? []), ...(amended === undefined ? [] : [OTHER_CONTENT])]
+  const isShared = amendments.some(({ shared_span_id }) => shared_span_id !== undefined)
+  const repairs = [
+    ...(details?.repairs ?? []),
+    ...(amendments.some(isContent) ? [OTHER_CONTENT] : []),
+    ...(isShared ? [SHARED_ID] : [])
+  ]
   return {
     id: span_id,
     execution_id,

@@ -26,8 +26,7 @@ type SpanEnded = Extract<TraceFact, { readonly type: "span.ended" }>
 
 interface SpanFacts {
   readonly started: SpanStarted
-  /** Of several any. */
-  amended: SpanAmended | undefined
+  amendments: ReadonlyArray<SpanAmended>
   ended?: SpanEnded
 }
 
@@ -43,6 +42,9 @@ export const toTraceEvent = (
   ...(fact.details?.payload === undefined ? {} : { payload: fact.details.payload }),
   ...(fact.erased_at === undefined ? {} : { erased_at: fact.erased_at })
 })
+
+/** What was sent besides may be large, and is not shown. */
+const withoutPayload = ({ details: _, ...fact }: SpanAmended): SpanAmended => fact
 
 /** Mutable; one per execution, and it never looks at another's facts. */
 export class TraceView {
@@ -111,7 +113,7 @@ export class TraceView {
       case "span.started":
         this.#spans.set(fact.span_id, {
           started: fact,
-          amended: this.#spans.get(fact.span_id)?.amended
+          amendments: this.#spans.get(fact.span_id)?.amendments ?? []
         })
         return { execution: false, spans: [fact.span_id] }
       case "span.amended":
@@ -119,7 +121,7 @@ export class TraceView {
         const facts = this.#spans.get(fact.span_id)
         if (facts === undefined) return { execution: false, spans: [] }
         if (fact.type === "span.ended") facts.ended = fact
-        else facts.amended = fact
+        else facts.amendments = [...facts.amendments, withoutPayload(fact)]
         return { execution: false, spans: [fact.span_id] }
       }
       case "span.event":

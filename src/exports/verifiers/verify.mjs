@@ -566,7 +566,7 @@ const FACT_CORES = {
     "started_at_given"
   ],
   "span.ended": ["ended_at", "span_id", "status"],
-  "span.amended": ["span_id"],
+  "span.amended": ["parent_span_id", "shared_span_id", "span_id"],
   "span.event": ["event_id", "event_type", "sequence_number", "span_id", "timestamp"],
   "span.payload": ["span_id"]
 }
@@ -583,7 +583,13 @@ const FACT_SUFFIX = [
   "hash",
   "erased_at"
 ]
-const OPTIONAL_STRINGS = ["parent_span_id", "details_salt", "details_hash", "erased_at"]
+const OPTIONAL_STRINGS = [
+  "parent_span_id",
+  "shared_span_id",
+  "details_salt",
+  "details_hash",
+  "erased_at"
+]
 const NO_STRINGS = ["provisional", "started_at_given", "caused_by_span_ids", "sequence_number"]
 
 const isDetails = (value) =>
@@ -666,8 +672,17 @@ const factFaultOf = (line, fact, tenant, sha256) => {
 /** The parts of a shown execution or span that come out of details, which may be long. */
 const DETAIL_MEMBERS = ["agent_name", "error", "metadata", "name", "trigger"]
 
-/** Said of every span that was sent again with other content. */
-const OTHER_CONTENT = { code: "other_content", path: "span" }
+/** Said of spans that were sent again with other content, and of two with one id. */
+const AMENDMENTS = [
+  { code: "other_content", path: "span" },
+  { code: "shared_id", path: "span_id" }
+]
+
+const amend = ({ core, said }, { parent_span_id: parent, shared_span_id: shared }) => {
+  if (parent !== undefined) core.parent_span_id = parent
+  if (shared !== undefined) said.add("shared_id")
+  else if (parent === undefined) said.add("other_content")
+}
 
 const NO_VALUE = {}
 
@@ -738,13 +753,13 @@ class Execution {
             erased_at: fact.erased_at,
             repairs: details.repairs
           },
-          isAmended: this.spans.get(fact.span_id)?.isAmended,
+          said: this.spans.get(fact.span_id)?.said ?? new Set(),
           long: { name: details.name ?? "", metadata: details.metadata ?? {} }
         })
         return
       case "span.amended": {
         const span = this.spans.get(fact.span_id)
-        if (span !== undefined) span.isAmended = true
+        if (span !== undefined) amend(span, fact)
         return
       }
       case "span.ended": {
@@ -785,7 +800,7 @@ class Execution {
         ended_at: fact.ended_at,
         erased_at: core.erased_at ?? fact.erased_at
       },
-      isAmended: span.isAmended,
+      said: span.said,
       digest: this.sha256(canonical(defined(long)))
     })
   }
@@ -813,7 +828,8 @@ class Execution {
   shownSpan(id) {
     const span = this.spans.get(id)
     if (span === undefined) return this.shownRoot(id)
-    const { core, digest, isAmended, long } = span
+    const { core, digest, long, said } = span
+    const repairs = [...(core.repairs ?? []), ...AMENDMENTS.filter(({ code }) => said.has(code))]
     const { ended_at: end, status = "RUNNING" } = this.ended ?? {}
     const implied =
       core.status !== undefined
@@ -828,7 +844,7 @@ class Execution {
       core: defined({
         ...core,
         parent_span_id,
-        repairs: isAmended ? [...(core.repairs ?? []), OTHER_CONTENT] : core.repairs,
+        repairs: repairs.length === 0 ? undefined : repairs,
         ...implied
       }),
       digest: digest ?? this.sha256(canonical(defined(long)))

@@ -496,7 +496,7 @@ FACT_CORES = {
         "started_at_given",
     ],
     "span.ended": ["ended_at", "span_id", "status"],
-    "span.amended": ["span_id"],
+    "span.amended": ["parent_span_id", "shared_span_id", "span_id"],
     "span.event": ["event_id", "event_type", "sequence_number", "span_id", "timestamp"],
     "span.payload": ["span_id"],
 }  # fmt: skip
@@ -506,7 +506,9 @@ FACT_SUFFIX = [
     "details", "details_salt", "tenant_id", "chain_sequence", "created_at", "prev_hash",
     "content_hash", "hash", "erased_at",
 ]  # fmt: skip
-OPTIONAL_STRINGS = ["parent_span_id", "details_salt", "details_hash", "erased_at"]
+OPTIONAL_STRINGS = [
+    "parent_span_id", "shared_span_id", "details_salt", "details_hash", "erased_at",
+]  # fmt: skip
 NO_STRINGS = ["provisional", "started_at_given", "caused_by_span_ids", "sequence_number"]
 
 
@@ -604,8 +606,9 @@ def fact_fault_of(line, fact, text, tenant):
 # The parts of a shown execution or span that come out of details, which may be long.
 DETAIL_MEMBERS = ["agent_name", "error", "metadata", "name", "trigger"]
 
-# Said of every span that was sent again with other content.
+# Said of spans that were sent again with other content, and of two with one id.
 OTHER_CONTENT = {"code": "other_content", "path": "span"}
+SHARED_ID = {"code": "shared_id", "path": "span_id"}
 
 
 def picked(source, *names):
@@ -652,6 +655,7 @@ class Execution:
         self.facts = 0
         self.spans = {}
         self.amended = set()
+        self.shared = set()
         # Sequence of the first fact without details, by time of erasure.
         self.undetailed = {}
         self.created_at = None
@@ -684,9 +688,19 @@ class Execution:
             core.update(picked(details, "repairs"))
             self.spans[fact["span_id"]] = core, long, None
         elif fact["type"] == "span.amended":
-            self.amended.add(fact["span_id"])
+            self.amend(fact)
         elif fact["type"] == "span.ended" and fact["span_id"] in self.spans:
             self.end_span(fact, details)
+
+    def amend(self, fact):
+        span_id = fact["span_id"]
+        if "parent_span_id" in fact and span_id in self.spans:
+            core, long, digest = self.spans[span_id]
+            self.spans[span_id] = dict(core, parent_span_id=fact["parent_span_id"]), long, digest
+        if "shared_span_id" in fact:
+            self.shared.add(span_id)
+        elif "parent_span_id" not in fact:
+            self.amended.add(span_id)
 
     def piece_fault(self, fact):
         """Pieces of a value come one after the other, and add up to what has its hash."""
@@ -746,8 +760,11 @@ class Execution:
         if span_id not in self.spans:
             return self.shown_root(span_id)
         core, long, digest = self.spans[span_id]
-        if span_id in self.amended:
-            core = dict(core, repairs=core.get("repairs", []) + [OTHER_CONTENT])
+        repairs = core.get("repairs", [])
+        repairs = repairs + ([OTHER_CONTENT] if span_id in self.amended else [])
+        repairs = repairs + ([SHARED_ID] if span_id in self.shared else [])
+        if repairs:
+            core = dict(core, repairs=repairs)
         root_id = self.started and self.started["root_span_id"]
         if "parent_span_id" not in core and root_id not in (None, span_id):
             core = dict(core, parent_span_id=root_id)

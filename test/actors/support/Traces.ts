@@ -40,7 +40,7 @@ import {
   traceEventKeyOf
 } from "../../../src/domain/traces/TraceOperation.ts"
 import { foldFacts, type TraceView } from "../../../src/domain/traces/TraceView.ts"
-import type { LoadedExecution } from "../../../src/ports/TraceStore.ts"
+import type { LoadedExecution, LoadedFact } from "../../../src/ports/TraceStore.ts"
 
 export const NOW = "2026-11-21T12:00:00.000000Z"
 export const TENANT = "acme"
@@ -387,6 +387,12 @@ export class Partition {
   }
 }
 
+const sideIn = ({ details, type }: TraceFact): Pick<LoadedFact, "side"> => {
+  const kind = details?.metadata?.["kind"]
+  const isSide = type === "span.started" && (kind === "CLIENT" || kind === "SERVER")
+  return isSide ? { side: kind } : {}
+}
+
 /** What the store would tell of an execution; it has erased what was to be erased. */
 const toLoaded = (rows: ReadonlyArray<StoredRow>): LoadedExecution => {
   const { fact: last } = rows.at(-1)!
@@ -399,7 +405,11 @@ const toLoaded = (rows: ReadonlyArray<StoredRow>): LoadedExecution => {
       .map(({ body, fact }) =>
         erased !== undefined && fact.fact_number < erased.fact_number
           ? { body: eraseFact(fact, erased.created_at), detailsBytes: 0 }
-          : { body, detailsBytes: Buffer.byteLength(JSON.stringify(fact.details ?? "")) }
+          : {
+              body,
+              detailsBytes: Buffer.byteLength(JSON.stringify(fact.details ?? "")),
+              ...sideIn(fact)
+            }
       ),
     marked: rows.map(({ fact, offset }) => ({ ...factPlaceOf(fact, 0, offset), mac: "" }))
   }

@@ -10,6 +10,7 @@ import {
   traceEventKeyOf
 } from "../../../domain/traces/TraceOperation.ts"
 import { type Introducer, introducesBefore } from "./LocalRoots.ts"
+import { otherSpanOf, parentFor, placed } from "./SharedIds.ts"
 import {
   causesOf,
   endOf,
@@ -32,7 +33,9 @@ import {
 
 /** A span of the command on its way through the turns. */
 interface Recording {
-  readonly operation: RecordOtlpSpan
+  readonly sent: RecordOtlpSpan
+  /** With the ids that it has here, see SharedIds. */
+  operation: RecordOtlpSpan
   refusal: TraceRefusal | undefined
   /** True for a span that was there before: by an earlier command, or earlier in this one. */
   isAgain: boolean
@@ -140,10 +143,13 @@ export const addOtlpEvents = (
 export class OtlpSpans {
   readonly #command: CommandDraft
   readonly #recordings: ReadonlyArray<Recording>
+  /** By execution the ids that were found to be of two spans. */
+  readonly #shared = new Map<string, Set<string>>()
 
   constructor(command: CommandDraft, operations: ReadonlyArray<RecordOtlpSpan>) {
     this.#command = command
     this.#recordings = operations.map((operation) => ({
+      sent: operation,
       operation,
       refusal: undefined,
       isAgain: false,
@@ -167,6 +173,7 @@ export class OtlpSpans {
     for (const recording of this.#recordings) {
       if (!introducing.has(recording)) this.#start(recording)
     }
+    for (const [executionId, ids] of this.#shared) this.#moveChildren(executionId, ids)
   }
 
   /** Events are accepted after the end too: exporters send a span's when it has ended. */
@@ -248,9 +255,11 @@ export class OtlpSpans {
 
   /** What was erased comes back by no repetition: then only an end may be new. */
   #amend(recording: Recording): void {
-    const { operation } = recording
-    const { executionId, spanId } = operation
+    const { executionId } = recording.sent
     const entry = this.#command.execution(executionId)!
+    const operation = placed(entry, recording.sent)
+    recording.operation = operation
+    const { spanId } = operation
     const span = entry.span(spanId)!
     const isErased = span.fact_number < entry.header.erased_through
     const isSame = isErased || isSameStart(span, operation)
@@ -283,16 +292,56 @@ export class OtlpSpans {
   }
 
   #recordSpan(entry: ExecutionEntry, operation: RecordOtlpSpan): void {
-    const { parentIsRemote, parentSpanId: parent, spanId } = operation
+    const { parentIsRemote, parentSpanId: parent, side, spanId } = operation
     const start = { ...operation, startedAtGiven: true, parent, causes: causesOf(operation) }
     this.#command.recordSpan(entry, spanId, start)
     if (parentIsRemote) entry.noteRemoteParent(spanId)
+    if (side !== undefined) entry.noteSide(spanId, side)
+  }
+
+  /** The span that was just recorded has its id from another one, which was there before. */
+  #share(entry: ExecutionEntry, first: string, { side, spanId }: RecordOtlpSpan): void {
+    const isBelow = side === "CLIENT" && this.#follows(entry, first, spanId) === false
+    this.#command.record(entry, {
+      type: "span.amended",
+      span_id: first,
+      ...(isBelow ? { parent_span_id: spanId } : {}),
+      shared_span_id: spanId
+    })
+    this.#command.record(entry, {
+      type: "span.amended",
+      span_id: spanId,
+      shared_span_id: first
+    })
+    const ids = this.#shared.get(entry.executionId) ?? new Set()
+    this.#shared.set(entry.executionId, ids.add(first))
+  }
+
+  /** Children that came before the second of two spans with the id of their parent. */
+  #moveChildren(executionId: string, ids: ReadonlySet<string>): void {
+    const entry = this.#command.execution(executionId)!
+    for (const [id, { parent_span_id, side }] of [...entry.allSpans()]) {
+      if (parent_span_id === null || !ids.has(parent_span_id)) continue
+      const parent = parentFor(entry, parent_span_id, side)
+      if (parent === parent_span_id || parent === id) continue
+      if (id === otherSpanOf(entry, parent_span_id)) continue
+      if (this.#follows(entry, id, parent) !== false) continue
+      this.#command.record(entry, { type: "span.amended", span_id: id, parent_span_id: parent })
+    }
+  }
+
+  /** True if the span would follow from itself below this parent. */
+  #follows(entry: ExecutionEntry, spanId: string, parent: string): boolean | undefined {
+    return closesCycle(entry, spanId, [parent], this.#command.links)
   }
 
   #start(recording: Recording): void {
-    const { operation } = recording
-    const { executionId, spanId } = operation
+    const { sent } = recording
+    const { executionId } = sent
     const known = this.#command.execution(executionId)
+    const operation = placed(known, sent)
+    recording.operation = operation
+    const { side, spanId } = operation
     if (known?.span(spanId) !== undefined) {
       recording.isAgain = true
       return
@@ -301,11 +350,19 @@ export class OtlpSpans {
     if (recording.refusal !== undefined) return
     const entry = known ?? this.#command.create(executionId)
     const { introducer, source } = entry.header
-    const introduces = introducesBefore(introducerOf(operation), introducer)
+    const isShared = spanId !== sent.spanId
+    const introduces =
+      introducesBefore(introducerOf(operation), introducer)
+      // The server was the root, and is below this one from now on.
+      || (isShared
+        && side === "CLIENT"
+        && introducer?.isRoot === true
+        && introducer.id === sent.spanId)
     if (known === undefined || (source === "otlp" && introduces)) {
       recordExecution(this.#command, entry, operation)
     }
     this.#recordSpan(entry, operation)
+    if (isShared) this.#share(entry, sent.spanId, operation)
     recording.hasNews = true
   }
 }

@@ -111,10 +111,11 @@ export const outranks = (operation: RecordOtlpSpan, span: StoredSpan): boolean =
   const end = ended_at === null || status === "RUNNING" ? undefined : { endedAt: ended_at, status }
   const mine = [
     ...rankOf(endOf(operation), Buffer.byteLength(operation.details.text)),
-    placeIn(operation),
-    operation.details.hash
+    operation.details.hash,
+    // The last: which id a parent has may depend on the order, see SharedIds.
+    placeIn(operation)
   ]
-  const known = [...rankOf(end, details?.bytes ?? 0), placeOf(span), details?.hash ?? ""]
+  const known = [...rankOf(end, details?.bytes ?? 0), details?.hash ?? "", placeOf(span)]
   const at = mine.findIndex((one, index) => one !== known[index])
   return at !== -1 && mine[at]! > known[at]!
 }

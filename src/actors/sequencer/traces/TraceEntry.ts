@@ -13,6 +13,7 @@ import type {
   SpanStartedCore,
   TerminalStatus
 } from "../../../domain/traces/TraceFact.ts"
+import type { Side } from "../../../domain/traces/TraceOperation.ts"
 import {
   type Introducer,
   introducesBefore,
@@ -149,6 +150,12 @@ export class ExecutionEntry {
     return this.spans.get(id) ?? this.#below?.span(id)
   }
 
+  /** Each span as it is now, of this entry and those below. */
+  *allSpans(): Generator<readonly [string, StoredSpan]> {
+    for (const one of this.spans) yield one
+    for (const one of this.#below?.allSpans() ?? []) if (!this.spans.has(one[0])) yield one
+  }
+
   /** True for ids known so far only as a parent or cause of other spans. */
   isMissing(id: string): boolean {
     return this.#missing?.get(id) ?? this.#below?.isMissing(id) ?? false
@@ -190,6 +197,11 @@ export class ExecutionEntry {
     const roots = this.header.spanCount === 0 ? this.#silence() : this.header.roots
     if (!complete || roots === undefined) return true
     return roots.running === 0 && roots.endedAt !== ""
+  }
+
+  noteSide(id: string, side: Side): void {
+    const span = this.span(id)
+    if (span !== undefined) this.spans.set(id, { ...span, side })
   }
 
   /** The parent of a span is of another process. */
@@ -327,9 +339,14 @@ export class ExecutionEntry {
       }
       case "span.amended": {
         const span = this.span(core.span_id)
-        if (span === undefined || details === undefined) return
-        const { hash, salt } = details
-        this.spans.set(core.span_id, withOther(span, { salt, hash }))
+        if (span === undefined) return
+        const { hash, salt } = details ?? {}
+        const isOther = hash !== undefined && salt !== undefined
+        this.spans.set(core.span_id, {
+          ...(isOther ? withOther(span, { salt, hash }) : span),
+          ...(core.shared_span_id === undefined ? {} : { shared: true })
+        })
+        if (core.parent_span_id !== undefined) this.#move(core.span_id, core.parent_span_id)
         return
       }
       case "span.event":
@@ -354,7 +371,8 @@ export class ExecutionEntry {
       ended_at: null,
       fact_number: core.fact_number,
       details: markOf(details),
-      ...(before === undefined ? {} : { others: othersWith(before) })
+      ...(before === undefined ? {} : { others: othersWith(before) }),
+      ...(before?.shared === true ? { shared: true } : {})
     }
     this.put(span_id, span)
     // Whatever it was before counts no more.
@@ -370,6 +388,20 @@ export class ExecutionEntry {
     this.#addOrphan(span.parent_span_id ?? NO_PARENT, span_id)
     const { roots } = this.header
     if (roots !== undefined) this.header.roots = withRoot(roots, span)
+  }
+
+  /** The span is below another one from now on; what it introduced, that one does. */
+  #move(id: string, parent: string): void {
+    const { introducer } = this.header
+    const moved = { ...this.span(id)!, parent_span_id: parent }
+    this.spans.set(id, moved)
+    this.header.roots = undefined
+    this.#expect(parent)
+    if (this.#isLocalRoot(moved)) this.#addOrphan(parent, id)
+    const above = this.span(parent)
+    if (introducer?.id !== id || !introducer.isRoot || above === undefined) return
+    const { parent_span_id, started_at: startedAt } = above
+    this.header.introducer = { isRoot: parent_span_id === null, startedAt, id: parent }
   }
 
   #introduce(id: string, { parent_span_id, started_at }: StoredSpan): void {

@@ -4,7 +4,8 @@
  */
 
 import { type SqlColumn, type SqlTable, sqlTableNames } from "../../../domain/sql/SqlTables.ts"
-import { OTHER_CONTENT } from "../../../domain/traces/TraceResources.ts"
+import type { Repair } from "../../../domain/traces/Repairs.ts"
+import { OTHER_CONTENT, SHARED_ID } from "../../../domain/traces/TraceResources.ts"
 import { readable, withFloatDigits } from "../client/JsonColumns.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { digitsOf, isErased, literal } from "../events/EventText.ts"
@@ -109,15 +110,22 @@ const saidText = (name: string): string => orNull(`s.span_${name} != ''`, `s.spa
 const saidNumber = (name: string, type: string): string =>
   orNull(`s.span_${name} >= 0`, `to${type}(s.span_${name})`)
 
-/** JSON of a list that is not empty, or an empty text. */
-const ownRepairs = rawOf("s.started_body", "details", "repairs")
-const otherContent = JSON.stringify(OTHER_CONTENT)
+/** JSON of the repairs of a span: those that its start says, and those that follow from others. */
+const repairsOfSpan = (() => {
+  const said = (condition: string, repair: Repair) =>
+    `if(${condition}, [${literal(JSON.stringify(repair))}], [])`
+  const all =
+    `arrayConcat(JSONExtractArrayRaw(${member("s.started_body", "details", "repairs")}),`
+    + ` ${said("s.has_others", OTHER_CONTENT)}, ${said("s.is_shared", SHARED_ID)})`
+  return `if(empty(${all}), '', concat('[', arrayStringConcat(${all}, ','), ']'))`
+})()
 
 const spans: Readonly<Record<SqlColumn<"spans">, string>> = {
   execution_id: "s.execution_id",
   span_id: "s.span_id",
   parent_span_id:
-    `coalesce(${textOrNull("s.started_body", "parent_span_id")},`
+    "coalesce(if(s.moved_fact > s.start_fact, s.moved_parent, NULL),"
+    + ` ${textOrNull("s.started_body", "parent_span_id")},`
     + ` nullIf(nullIf(${textOf("x.started_body", "root_span_id")}, s.span_id), ''))`,
   caused_by_span_ids: `JSONExtract(${member("s.started_body", "caused_by_span_ids")}, 'Array(String)')`,
   span_type: textOf("s.started_body", "span_type"),
@@ -136,9 +144,7 @@ const spans: Readonly<Record<SqlColumn<"spans">, string>> = {
   session_id: saidText("session_id"),
   user_id: saidText("user_id"),
   metadata: mergedMetadata("s.started_body", "s.ended_body"),
-  repairs:
-    `multiIf(NOT s.is_amended, ${ownRepairs}, ${ownRepairs} = '', '[${otherContent}]',`
-    + ` concat(substring(${ownRepairs}, 1, length(${ownRepairs}) - 1), ',${otherContent}]'))`
+  repairs: repairsOfSpan
 }
 
 const traceEvents: Readonly<Record<SqlColumn<"trace_events">, string>> = {
@@ -181,6 +187,19 @@ const startAndEnd = (kind: "execution" | "span"): string => {
   ].join(", ")
 }
 
+const ofAmendment = (name: string): string =>
+  `if(type = 'span.amended', ${textOf("body", name)}, '')`
+const parentThen = ofAmendment("parent_span_id")
+const sharedThen = ofAmendment("shared_span_id")
+
+/** Of the facts of a span, in a group, what comes of their span.amended. */
+const amendments = [
+  `argMaxIf(${parentThen}, fact_number, ${parentThen} != '') AS moved_parent`,
+  `maxIf(fact_number, ${parentThen} != '') AS moved_fact`,
+  `countIf(${sharedThen} != '') > 0 AS is_shared`,
+  `countIf(type = 'span.amended' AND ${parentThen} = '' AND ${sharedThen} = '') > 0 AS has_others`
+]
+
 /** Settings under which the views are right. */
 export const viewSettings = {
   // A condition of the statement is never computed before the one on the tenant.
@@ -210,7 +229,7 @@ export const viewSelects = (
     + ` ${facts(Scope.execution)} GROUP BY execution_id HAVING start_fact > 0) AS x`
   const groupedSpans =
     `(SELECT execution_id, span_id, ${startAndEnd("span")}, ${spanSummary.join(", ")},`
-    + " countIf(type = 'span.amended') > 0 AS is_amended"
+    + ` ${amendments.join(", ")}`
     + ` ${facts(Scope.span)} GROUP BY execution_id, span_id HAVING start_fact > 0) AS s`
   const sources: Readonly<Record<SqlTable, string>> = {
     events: `${store.events} AS e${deduplicate ? " FINAL" : ""} PREWHERE e.tenant_id = ${tenant}`,

@@ -7,6 +7,7 @@ import { Effect, Stream } from "effect"
 import type {
   FactRow,
   FactSelection,
+  LoadedFact,
   SpanOutline,
   TraceKey,
   TraceStore
@@ -28,6 +29,7 @@ import {
   ofExecution,
   SPAN_ERROR,
   SPAN_NAME,
+  SPAN_SIDE,
   STRUCTURE,
   spanHints,
   WITHOUT_DETAILS
@@ -301,7 +303,7 @@ const structures = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
     "load",
     () =>
       `SELECT tenant_id, execution_id, fact_number, ${WITHOUT_DETAILS},`
-      + ` toUInt64(${DETAILS_BYTES}) FROM ${store.facts}`
+      + ` toUInt64(${DETAILS_BYTES}), ${SPAN_SIDE} FROM ${store.facts}`
       + ` WHERE ${ofTenants(executions)} AND ${STRUCTURE}`
       + ` AND (tenant_id, execution_id) IN ${pairsOf(executions)}`
       + ` ${newestBy("tenant_id, execution_id, fact_number, hash")}`,
@@ -310,7 +312,8 @@ const structures = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
       executionId: row.string(),
       factNumber: row.uint64(),
       body: row.string(),
-      detailsBytes: row.uint64()
+      detailsBytes: row.uint64(),
+      side: row.string()
     }),
     { settings: LOAD_SETTINGS }
   )
@@ -345,7 +348,12 @@ export const makeLoad = (store: StoreClient): Store["load"] =>
         marked,
         facts: (facts.get(key) ?? [])
           .filter(({ factNumber }) => factNumber <= last)
-          .map(({ body, detailsBytes }) => ({ body, detailsBytes }))
+          .map(
+            ({ body, detailsBytes, side }): LoadedFact =>
+              side === "CLIENT" || side === "SERVER"
+                ? { body, detailsBytes, side }
+                : { body, detailsBytes }
+          )
       }
     })
   })

@@ -66,6 +66,11 @@ export const DETAILS_BYTES =
   `if(position(body, '${DETAILS}') = 0, 0,`
   + ` length(body) - length(${WITHOUT_DETAILS}) - ${DETAILS.length - 1})`
 
+/** Of a span of one side of a call CLIENT or SERVER, as its details say; else an empty text. */
+export const SPAN_SIDE =
+  `if(type = 'span.started' AND match(body, '"kind":"(CLIENT|SERVER)"'),`
+  + ` JSONExtractString(${readable("body")}, 'details', 'metadata', 'kind'), '')`
+
 /** Of the details of a span what a graph shows: its name, and the JSON text of its error. */
 export const SPAN_NAME = `JSONExtractString(${readable("body")}, 'details', 'name')`
 export const SPAN_ERROR = `JSONExtractRaw(${readable("body")}, 'details', 'error')`

@@ -18,6 +18,7 @@ import {
 import type { SpanSummary } from "../../../domain/traces/SpanSummary.ts"
 import type { TerminalStatus } from "../../../domain/traces/TraceFact.ts"
 import { SPAN_TYPE_FORM, SPAN_TYPE_LENGTH_MAX } from "../../../domain/traces/TraceFact.ts"
+import type { Side } from "../../../domain/traces/TraceOperation.ts"
 import { TRACE_NAME_LENGTH_MAX } from "../PrepareTrace.ts"
 
 export const MAPPING_VERSION = "alk-otlp-3"
@@ -374,6 +375,12 @@ const spanKinds = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "C
 /** The kind of a span as metadata says it; a number that has no name yet stays one. */
 export const kindOf = (kind: number): JsonValue | undefined =>
   kind === 0 ? undefined : (spanKinds[kind] ?? kind)
+
+/** The side of a call that a span of this kind is on. */
+export const sideOf = (kind: number): Side | undefined => {
+  const name = spanKinds[kind]
+  return name === "CLIENT" || name === "SERVER" ? name : undefined
+}
 
 const statusCodes = ["UNSET", "OK", "ERROR"]
 

@@ -32,6 +32,7 @@ import {
   outcomeOf,
   type SpanOutcome,
   saidOfSpan,
+  sideOf,
   spanNameOf,
   spanTypeOf,
   statusOf
@@ -360,6 +361,7 @@ export function* prepareSpan(span: Span, options: PrepareOptions): Sliced<Prepar
     spanId: id,
     ...(parent === undefined ? {} : { parentSpanId: spanIdOf(tenantId, traceId, parent) }),
     ...((span.flags & PARENT_IS_REMOTE) === PARENT_IS_REMOTE ? { parentIsRemote: true } : {}),
+    ...member("side", sideOf(span.kind)),
     causedBy: links.causedBy,
     spanType: spanTypeOf(attributes, sent),
     ...times,

@@ -2,9 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { SPANS_MAX } from "../../../../src/actors/sequencer/traces/TraceRefusals.ts"
+import { derivedUuid } from "../../../../src/domain/Identifiers.ts"
 import { graphOf } from "../../../../src/domain/traces/ExecutionGraph.ts"
 import { chunkOf, type PreparedPayload, wholeValue } from "../../../../src/domain/traces/Payload.ts"
-import type { OtlpEvent, RecordOtlpSpan } from "../../../../src/domain/traces/TraceOperation.ts"
+import type {
+  OtlpEvent,
+  RecordOtlpSpan,
+  Side
+} from "../../../../src/domain/traces/TraceOperation.ts"
 import { isWhole } from "../../../support/Runs.ts"
 import {
   at,
@@ -40,6 +45,13 @@ const seen = (partition: Partition) => {
   }
 }
 
+const onSide = (span: RecordOtlpSpan, side: Side, start: number): RecordOtlpSpan => ({
+  ...span,
+  side,
+  startedAt: at(start),
+  details: details({ name: `${side} of ${span.spanId}`, metadata: { kind: side } })
+})
+
 /** Spans of one trace: each below one before it, below one that never comes, or below none. */
 const aTrace = fc
   .array(
@@ -49,12 +61,18 @@ const aTrace = fc
       start: fc.nat(9),
       length: fc.nat(9),
       isOpen: fc.integer({ min: 0, max: 9 }).map((one) => one === 0),
-      status: fc.constantFrom("COMPLETED" as const, "FAILED" as const)
+      status: fc.constantFrom("COMPLETED" as const, "FAILED" as const),
+      kind: fc.constantFrom(
+        "INTERNAL" as const,
+        "CLIENT" as const,
+        "SERVER" as const,
+        "both" as const
+      )
     }),
     { minLength: 1, maxLength: 8 }
   )
   .map((spans) =>
-    spans.map(({ isOpen, isRemote, length, parent, start, status }, index): RecordOtlpSpan => {
+    spans.flatMap(({ isOpen, isRemote, kind, length, parent, start, status }, index) => {
       const isNone = parent === 12
       const parentSpanId = parent < index ? `s${parent}` : `absent${parent % 3}`
       const { endedAt, ...span } = otlpSpan("t", `s${index}`, {
@@ -65,7 +83,11 @@ const aTrace = fc
         status,
         executionDetails: details({ agent_name: `agent ${index}` })
       })
-      return { ...span, ...(isOpen ? {} : { endedAt: endedAt! }) }
+      const whole = { ...span, ...(isOpen ? {} : { endedAt: endedAt! }) }
+      if (kind !== "both") return kind === "INTERNAL" ? [whole] : [onSide(whole, kind, start)]
+      // The server starts after the client, and both at another time than other spans.
+      const after = start + (index + 1) / 100
+      return [onSide(whole, "CLIENT", start - 0.5 + index / 100), onSide(whole, "SERVER", after)]
     })
   )
 
@@ -89,7 +111,7 @@ const aTraceSentAgain = fc
     ...spans,
     ...again.map(({ isOpen, later, of, said, spanType, status }): RecordOtlpSpan => {
       const { endedAt: _, ...span } = spans[of % spans.length]!
-      const { parentSpanId, spanId: name, startedAt } = span
+      const { parentSpanId, side, spanId: name, startedAt } = span
       const start = (Date.parse(startedAt) - Date.parse(at(0))) / 1_000
       return {
         ...span,
@@ -101,12 +123,33 @@ const aTraceSentAgain = fc
         ...(said === 0
           ? {}
           : {
-              details: details({ name, metadata: { said } }),
+              details: details({
+                name: `${name} again`,
+                metadata: { said, ...(side && { kind: side }) }
+              }),
               executionDetails: details({ agent_name: `agent of ${name}, said ${said}` })
             })
       }
     })
   ])
+
+/** What is seen, two spans with one id by their sides: which of them has it depends on the order. */
+const seenBySides = (partition: Partition) => {
+  let text = JSON.stringify(seen(partition))
+  for (let index = 0; index < 8; index++) {
+    const id = `s${index}`
+    for (const [side, other] of [
+      ["CLIENT", "SERVER"],
+      ["SERVER", "CLIENT"]
+    ] as const) {
+      const derived = derivedUuid("alk-otlp-side", TENANT, id, side)
+      if (!text.includes(derived)) continue
+      text = text.replaceAll(`"${id}"`, `"${id} ${other}"`).replaceAll(derived, `${id} ${side}`)
+    }
+  }
+  const { execution, spans } = JSON.parse(text) as ReturnType<typeof seen>
+  return { execution, spans: spans.sort((left, right) => (left.id < right.id ? -1 : 1)) }
+}
 
 /** Schedules that the law is tried with, a millisecond each: minutes in `npm run test:all`. */
 const SCHEDULES = Number(process.env["ALK_TEST_SCHEDULES"] ?? (isWhole ? 100_000 : 1_000))
@@ -280,7 +323,7 @@ describe("OpenTelemetry spans", () => {
           for (const span of spans) pieces.run(span)
           assert.strictEqual(pieces.bodies.length, facts)
           pieces.pass(120)
-          assert.deepStrictEqual(seen(pieces), seen(whole))
+          assert.deepStrictEqual(seenBySides(pieces), seenBySides(whole))
         }
       )
       const { seed = 1 } = fc.readConfigureGlobal() ?? {}
@@ -367,6 +410,54 @@ describe("OpenTelemetry spans", () => {
     partition.run({ ...open, details: details({ name: "other" }), endedAt: at(2) })
     partition.run({ ...open, details: details({ name: "another" }), endedAt: at(3) })
     assert.deepStrictEqual(types(partition).slice(-2), ["execution.erased", "span.ended"])
+  })
+
+  it("of both sides of a call under one id are two, the server below the client", () => {
+    const client = child("x", "a", {
+      side: "CLIENT",
+      details: details({ name: "client", metadata: { kind: "CLIENT" } }),
+      events: [event("of the client")]
+    })
+    const server = child("x", "a", {
+      side: "SERVER",
+      startedAt: at(0.5),
+      details: details({ name: "server", metadata: { kind: "SERVER" } }),
+      events: [event("of the server")]
+    })
+    const inside = child("inside", "x", { side: "CLIENT" })
+    const next = child("next", "x", { side: "SERVER" })
+    const root = otlpSpan("t", "a")
+    for (const order of [
+      [root, client, server, inside, next],
+      [next, inside, server, client, root],
+      [inside, client, next, server, root]
+    ]) {
+      for (const commands of [order.map((one) => [one]), [order]]) {
+        const partition = new Partition()
+        for (const operations of [...commands, ...commands]) {
+          assert.deepStrictEqual(partition.run(...operations).errors, [])
+          partition.show()
+          partition.evict(true)
+        }
+        const { spans } = partition.view("t")
+        const named = (name: string) => spans.find((span) => span.name === name)!
+        assert.strictEqual(spans.length, 5)
+        assert.strictEqual(named("client").parent_span_id, "a")
+        assert.strictEqual(named("server").parent_span_id, named("client").id)
+        assert.strictEqual(named("inside").parent_span_id, named("server").id)
+        assert.strictEqual(named("next").parent_span_id, named("client").id)
+        for (const name of ["client", "server"]) {
+          const own = partition
+            .factsOf("t")
+            .flatMap((fact) =>
+              fact.type === "span.event" && fact.span_id === named(name).id ? [fact.event_id] : []
+            )
+          assert.deepStrictEqual(own, [`of the ${name}`])
+          assert.deepStrictEqual(named(name).repairs, [{ code: "shared_id", path: "span_id" }])
+        }
+        assert.isUndefined(named("inside").repairs)
+      }
+    }
   })
 
   it("close no cycle when they come again", () => {

@@ -217,6 +217,10 @@ export const sqlContract = (
         facts.add("two", { type: "span.amended", span_id: "two-b" }, { payload: { details: {} } })
         facts.add("three", span("three-b", 9, "three-a"), { name: "b again" })
         facts.add("three", { type: "span.amended", span_id: "three-b" })
+        const moved = { parent_span_id: "three-b", shared_span_id: "three-b" }
+        facts.add("three", { type: "span.amended", span_id: "three-a", ...moved })
+        facts.add("two", { type: "span.amended", span_id: "two-b", parent_span_id: "moved" })
+        facts.add("two", span("two-b", 9, "two-a"), { name: "b again" })
         yield* TraceStore.use((store) => store.insertFacts(factRows(facts.all)))
         const executions = yield* asked(tenant, "SELECT * FROM executions ORDER BY execution_id")
         const spans = yield* asked(tenant, "SELECT * FROM spans ORDER BY execution_id, span_id")

@@ -881,7 +881,16 @@ export const traceStoreContract = <E>(
         const chain = new FactChain("many")
         const ids = Array.from({ length: 6_000 }, (_, n) => `execution-${n}-${"é".repeat(40)}`)
         for (const id of ids) chain.start(id)
+        const kinds = [{ kind: "CLIENT" }, { attributes: { kind: "SERVER" } }, { kind: "INTERNAL" }]
+        for (const [n, metadata] of kinds.entries()) {
+          chain.span(ids[0]!, `s${n}`, undefined, metadata)
+        }
         yield* stored(chain.all)
+        const [sided] = yield* store.load([{ tenantId: "many", id: ids[0]! }], [])
+        assert.deepStrictEqual(
+          sided!.facts.map(({ side }) => side),
+          [undefined, "CLIENT", undefined, undefined]
+        )
         const keys = ids.map((id) => ({ tenantId: "many", id }))
         const roots = ids.map((id) => ({ tenantId: "many", id: `root-${id}` }))
         for (const loaded of [yield* store.load(keys, []), yield* store.load([], roots)]) {

@@ -84,6 +84,7 @@ describe("a span", () => {
     assert.deepStrictEqual(operation, {
       op: "otlp.span",
       index: 0,
+      side: "CLIENT",
       executionId: executionIdOf(TENANT, TRACE),
       syntheticRootId: syntheticRootIdOf(TENANT, TRACE),
       spanId: derived("eee19b7ec3c1b174"),
