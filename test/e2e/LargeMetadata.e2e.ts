@@ -6,6 +6,7 @@ import { createHash } from "node:crypto"
 import { rmSync } from "node:fs"
 import jcs from "canonicalize"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { createClient } from "../../src/client/index.ts"
 import { PackEditor } from "../exports/support/PackEditor.ts"
 import { type Report, Verifiers } from "../exports/support/Verifiers.ts"
 import { event, readTopic } from "../support/BlackBox.ts"
@@ -205,5 +206,25 @@ describe("metadata that an event has no room for", () => {
     assert.notInclude(facts, "first-7")
     assert.include(facts, "second-7")
     assert.match(facts, /"erased_at"/)
+  })
+
+  it("is no unknown field to the client", async () => {
+    const warnings: Array<unknown> = []
+    const alk = createClient({
+      url: running.url,
+      key: testKey(TENANT),
+      onWarning: (warning) => warnings.push(warning)
+    })
+    const { event: kept } = await alk.record({
+      actor: { id: "scheduler", type: "system" },
+      action: "pods.list",
+      resource: { id: "default/pods", type: "pods" },
+      metadata: FIRST["metadata"]
+    })
+    await alk.close()
+    assert.deepStrictEqual(warnings, [])
+    assert.deepInclude((kept as Json)["metadata"].responseObject, {
+      media_type: "application/json"
+    })
   })
 })

@@ -433,13 +433,13 @@ describe("a sequencer that starts", () => {
   it.live("stops at a command of a newer format, with everything before it applied", () =>
     withLog(() =>
       Effect.gen(function* () {
-        const newer = toRecord(command(2), { ...encodeCommand(command(2)), format: 4 })
+        const newer = toRecord(command(2), { ...encodeCommand(command(2)), format: 5 })
         yield* append([toRecord(command(1)), newer])
         const result = yield* Effect.flip(runUntil(2))
-        assertRefused(result, /offset 1 has format 4, this program reads up to 3: upgrade/)
+        assertRefused(result, /offset 1 has format 5, this program reads up to 4: upgrade/)
         assert.strictEqual((yield* readAll("events")).length, 1)
         assert.strictEqual((yield* readAll("quarantine")).length, 0)
-        assertRefused(yield* Effect.flip(runUntil(2)), /offset 1 has format 4/)
+        assertRefused(yield* Effect.flip(runUntil(2)), /offset 1 has format 5/)
       })
     )
   )
@@ -447,7 +447,7 @@ describe("a sequencer that starts", () => {
   it.live("makes no state again of commands that only a newer program reads", () =>
     withLog((topics) =>
       Effect.gen(function* () {
-        const newer = toRecord(command(2), { ...encodeCommand(command(2)), format: 4 })
+        const newer = toRecord(command(2), { ...encodeCommand(command(2)), format: 5 })
         yield* append([toRecord(command(1))])
         yield* runUntil(1)
         yield* append([
@@ -461,7 +461,7 @@ describe("a sequencer that starts", () => {
           }
         ])
         yield* loseTopic(topics, "state")
-        assertRefused(yield* start, /offset 1 has format 4, this program reads up to 3/)
+        assertRefused(yield* start, /offset 1 has format 5, this program reads up to 4/)
       })
     )
   )

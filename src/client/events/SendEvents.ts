@@ -42,8 +42,9 @@ export const eventSender = ({ clock, reports, transport }: SenderParts): Send =>
       keepalive: isPageHidden() && body.length <= KEEPALIVE_BYTES_MAX
     })
     const answer = parseJson(text) as BatchAccepted | BatchResult
-    for (const { field, index } of answer.warnings ?? []) {
-      reports.unknownField(items[index]?.id ?? "", field)
+    for (const { field, index, message } of answer.warnings ?? []) {
+      // One with a message is of what is stored, only otherwise.
+      if (message === undefined) reports.unknownField(items[index]?.id ?? "", field)
     }
     if (!isDecided || answer.status === "committed") return verdictOf(answer)
     const receipt = await settledReceipt({ clock, transport }, answer.receipt_id, signal)
@@ -76,7 +77,9 @@ export const recordOnce = async (
   const { text } = await transport.send({ method: "POST", path, body, signal })
   const answer = parseJson(text) as CreatedAuditEvent | EventAccepted
   const { warnings = [], ...event } = answer
-  for (const { field } of warnings) reports.unknownField(id, field)
+  for (const { field, message } of warnings) {
+    if (message === undefined) reports.unknownField(id, field)
+  }
   if (isStored(answer)) {
     return { id, sequence_number: answer.sequence_number, event: event as AuditEvent }
   }
