@@ -8,6 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { TraceCommand } from "../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
+import { finish } from "../../src/domain/Slices.ts"
 import { spanGraphOf } from "../../src/domain/traces/SpanGraph.ts"
 import { parseFact, recomputeFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
@@ -187,8 +188,9 @@ const executionsOf = (partition: Partition) =>
 const hasCycle = ({ execution, spans }: TraceView): boolean => {
   const rootSpanId = execution?.root_span_id ?? ""
   const sources = new Map<string, Array<string>>()
-  for (const { source, target } of spanGraphOf({ rootSpanId, spans, eventCounts: new Map() })
-    .edges) {
+  for (const { source, target } of finish(
+    spanGraphOf({ rootSpanId, spans, eventCounts: new Map() })
+  ).edges) {
     sources.set(target, [...(sources.get(target) ?? []), source])
   }
   const settled = new Set<string>()

@@ -19,7 +19,11 @@ import {
 } from "../../src/services/ingest/otlp/gen/google/rpc/error_details_pb.js"
 import { StatusSchema } from "../../src/services/ingest/otlp/gen/google/rpc/status_pb.js"
 import { ExportLogsServiceRequestSchema } from "../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/logs/v1/logs_service_pb.js"
-import { ExportTraceServiceResponseSchema } from "../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import {
+  ExportTraceServiceRequestSchema,
+  ExportTraceServiceResponseSchema
+} from "../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import { PIECE_MESSAGES_MAX } from "../../src/services/ingest/otlp/Reading.ts"
 import {
   attribute,
   exportOf,
@@ -295,7 +299,9 @@ describe("POST /v1/traces", () => {
 
   it("says of log records in protobuf where they are taken", async () => {
     const logs = {
-      resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: "x" } }] }] }]
+      resourceLogs: [
+        { scopeLogs: [{ logRecords: [{ timeUnixNano: "1", body: { stringValue: "x" } }] }] }
+      ]
     }
     const bytes = toBinary(
       ExportLogsServiceRequestSchema,
@@ -304,6 +310,23 @@ describe("POST /v1/traces", () => {
     const [rejected, message] = rejection(await post(PROTOBUF, bytes))!
     assert.strictEqual(rejected, 1n)
     assert.match(message, /^no span has a trace_id; log records are sent to \/v1\/logs/)
+  })
+
+  it("says nothing of log records where a span was too much to be read", async () => {
+    const values = Array.from({ length: PIECE_MESSAGES_MAX }, () => ({ intValue: "1" }))
+    const attributes = [{ key: "many", value: { arrayValue: { values } } }]
+    const base64 = (hex: string) => Buffer.from(hex, "hex").toString("base64")
+    const ids = { traceId: base64(TRACE), spanId: base64("eee19b7ec3c1b174") }
+    const schema = ExportTraceServiceRequestSchema
+    const bytes = toBinary(schema, fromJson(schema, exportOf([span({ ...ids, attributes })])))
+    for (const answer of [
+      await post(PROTOBUF, bytes),
+      await send(JSON_TYPE, exportOf([span({ attributes })]))
+    ]) {
+      const [rejected, message] = rejection(answer)!
+      assert.strictEqual(rejected, 1n)
+      assert.match(message, /^span number 1 of the request: can't be read: .* holds more than/)
+    }
   })
 
   const targetOf = (key: string) => ({ url: api.url, grpcUrl: "", key })

@@ -3,6 +3,7 @@
  * a repeated request changes nothing. What is refused as a whole stands in TraceRefusals.test.ts.
  */
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { DIFF_VALUES_MAX } from "../../src/http/traces/TraceContract.ts"
 import { OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { type Call, TestApi } from "./support/TestApi.ts"
 
@@ -720,6 +721,16 @@ describe("traces", () => {
         { field: "metadata.gen_ai.usage.input_tokens", a: "5", b: "6" }
       ])
       assert.strictEqual(dearer.body.spans_omitted, 1)
+    })
+
+    it("are compared without metadata where that holds too many values", async () => {
+      const { id } = await start()
+      const metadata = Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`k${n}`, n]))
+      const diff = async () => (await get(`${EXECUTIONS}/${id}/diff/${id}`)).body
+      for (let n = 0; n < DIFF_VALUES_MAX / 2_000; n++) await span(id, { metadata })
+      assert.notProperty(await diff(), "metadata_incomplete")
+      await span(id, { metadata })
+      assert.isTrue((await diff()).metadata_incomplete)
     })
 
     it("are compared with those of an execution that there is, and not with too many", async () => {

@@ -3,6 +3,8 @@
  * the order of arrival. Folds what the store says of them; decides nothing.
  */
 import { Effect, Option, Stream } from "effect"
+import { inSlices } from "../../domain/InSlices.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
 import { parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
 import type { Span } from "../../domain/traces/TraceResources.ts"
@@ -13,6 +15,16 @@ import type { PageBounds, SpanPage, SpanPlace, TraceStore } from "../../ports/Tr
 /** The facts that stored texts hold; what is no fact is verification's business. */
 export const factsOf = (bodies: ReadonlyArray<string>): ReadonlyArray<TraceFact> =>
   bodies.flatMap((body) => parseFact(body) ?? [])
+
+/** A view that takes stored texts too, one in a step. */
+export function* withTexts(view: TraceView, bodies: ReadonlyArray<string>): Sliced<TraceView> {
+  for (const body of bodies) {
+    yield
+    const fact = parseFact(body)
+    if (fact !== undefined) view.take(fact)
+  }
+  return view
+}
 
 /** An execution, with its own facts. */
 export interface ExecutionAt {
@@ -47,14 +59,15 @@ const rootOf = (view: TraceView): PlacedSpan | undefined => {
   return span && { span, place: { startedAt: microsOf(span.started_at), factNumber: 0 } }
 }
 
-/** The spans of a page in their places, a root that has not arrived among them. */
-const placed = (
+/** The spans of a page in their places, a root that has not arrived among them; one in a step. */
+function* placed(
   execution: ReadonlyArray<TraceFact>,
   { next, spans }: SpanPage,
   after: SpanPlace | undefined,
   itemsMax: number
-): SpansFrom => {
-  const view = foldFacts([...execution, ...spans.flatMap(({ facts }) => factsOf(facts))])
+): Sliced<SpansFrom> {
+  const view = foldFacts(execution)
+  for (const { facts } of spans) yield* withTexts(view, facts)
   const stored = spans.flatMap(({ id, place }): ReadonlyArray<PlacedSpan> => {
     const span = view.span(id)
     return span === undefined ? [] : [{ span, place }]
@@ -80,8 +93,8 @@ export const spansFrom = (
   after: SpanPlace | undefined,
   bounds: PageBounds
 ): Effect.Effect<SpansFrom, StoreUnavailable> =>
-  Effect.map(store.spans(tenantId, executionId, after, bounds), (page) =>
-    placed(execution, page, after, bounds.itemsMax)
+  Effect.flatMap(store.spans(tenantId, executionId, after, bounds), (page) =>
+    inSlices(() => placed(execution, page, after, bounds.itemsMax))
   )
 
 /** All of it, in chunks, each read when it is asked for. */

@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import { defined } from "../Defined.ts"
 import { natural } from "../Forms.ts"
+import type { Sliced } from "../Slices.ts"
 import { microsOf } from "../Timestamp.ts"
 import { type GraphRequest, InferredIncomplete } from "./ExecutionGraph.ts"
 import { InferenceRule, inferEdges } from "./InferredEdges.ts"
@@ -125,12 +126,13 @@ class Group {
 
 type Edge = Pair & Pick<AggregatedEdge, "type" | "rule">
 
-const foldEdges = (
+function* foldEdges(
   edges: ReadonlyArray<Edge>,
   groupOf: (spanId: string) => Group
-): ReadonlyArray<AggregatedEdge> => {
+): Sliced<ReadonlyArray<AggregatedEdge>> {
   const counts = new Map<string, Edge & { count: number }>()
   for (const { rule, source: from, target: to, type } of edges) {
+    yield
     const source = groupOf(from).id
     const target = groupOf(to).id
     // Ids hold no U+0000.
@@ -146,14 +148,15 @@ const foldEdges = (
   })
 }
 
-/** The folded graph of an execution's spans. */
-export const aggregatedGraphOf = (request: GraphRequest): AggregatedGraph => {
-  const graph = spanGraphOf(request)
+/** The folded graph of an execution's spans, about one of them in a step. */
+export function* aggregatedGraphOf(request: GraphRequest): Sliced<AggregatedGraph> {
+  const graph = yield* spanGraphOf(request)
   /** By span. */
   const groups = new Map<string, Group>()
   /** By the node above, type and name. */
   const nodes = new Map<string, Group>()
   for (const span of graph.order) {
+    yield
     const above = groups.get(span.parent_span_id ?? "")
     const key = JSON.stringify([above?.id, span.span_type, span.name])
     const group = nodes.get(key) ?? new Group(span, above)
@@ -161,12 +164,12 @@ export const aggregatedGraphOf = (request: GraphRequest): AggregatedGraph => {
     groups.set(span.id, group)
     group.add(span, graph.eventCounts.get(span.id) ?? 0)
   }
-  const inferred = request.edges === "recorded" ? undefined : inferEdges(graph)
+  const inferred = request.edges === "recorded" ? undefined : yield* inferEdges(graph)
   const isIncomplete = request.isPartial === true || inferred?.isComplete === false
   const edges: ReadonlyArray<Edge> = [...graph.edges, ...(inferred?.edges ?? [])]
   return {
     nodes: [...nodes.values()].map(({ node }) => node),
-    edges: foldEdges(edges, (id) => groups.get(id)!),
+    edges: yield* foldEdges(edges, (id) => groups.get(id)!),
     span_count: graph.order.length,
     ...(isIncomplete ? { inferred_incomplete: true } : {})
   }

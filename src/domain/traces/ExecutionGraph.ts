@@ -2,11 +2,12 @@
  * What caused what in one execution: spans as nodes in topological order, parents and causes as
  * edges, what has to be inferred apart from them, and what the execution waited for. Pure.
  */
-import { hash } from "node:crypto"
+import { createHash } from "node:crypto"
 import { Schema } from "effect"
 import { sha256 } from "../Forms.ts"
 import { canonicalize } from "../json/CanonicalJson.ts"
-import type { JsonObject } from "../json/Json.ts"
+import type { JsonValue } from "../json/Json.ts"
+import type { Sliced } from "../Slices.ts"
 import { criticalPathOf, PathSection } from "./CriticalPath.ts"
 import { InferredEdge, inferEdges } from "./InferredEdges.ts"
 import {
@@ -107,24 +108,48 @@ const latestEndPath = ({
   return path
 }
 
-/** The graph of an execution's spans. */
-export const graphOf = (request: GraphRequest): ExecutionGraph => {
-  const graph = spanGraphOf(request)
+/** SHA-256 of the canonical JSON of edges and nodes. */
+function* digestOf(
+  edges: ReadonlyArray<GraphEdge>,
+  nodes: ReadonlyArray<GraphNode>
+): Sliced<string> {
+  const digest = createHash("sha256")
+  for (const [member, list] of [
+    ['{"edges":[', edges],
+    ['],"nodes":[', nodes]
+  ] as const) {
+    digest.update(member)
+    for (const [at, one] of list.entries()) {
+      yield
+      digest.update(`${at === 0 ? "" : ","}${canonicalize(one as unknown as JsonValue)}`)
+    }
+  }
+  return digest.update("]}").digest("hex")
+}
+
+/** The graph of an execution's spans, about one of them in a step. */
+export function* graphOf(request: GraphRequest): Sliced<ExecutionGraph> {
+  const graph = yield* spanGraphOf(request)
   const { edges, eventCounts, missing, order } = graph
   const depths = depthsOf(order)
-  const nodes = order.map((span): GraphNode => {
+  const nodes: Array<GraphNode> = []
+  for (const span of order) {
+    yield
     const { id } = span
-    return nodeOf(span, depths.get(id)!, eventCounts.get(id) ?? 0, missing.has(id))
-  })
-  const inferred = request.edges === "recorded" ? undefined : inferEdges(graph)
+    nodes.push(nodeOf(span, depths.get(id)!, eventCounts.get(id) ?? 0, missing.has(id)))
+  }
+  const inferred = request.edges === "recorded" ? undefined : yield* inferEdges(graph)
   const isIncomplete = inferred !== undefined && (request.isPartial || !inferred.isComplete)
+  const digest = yield* digestOf(edges, nodes)
+  const critical_path = criticalPathOf(graph)
+  yield
   return {
     nodes,
     edges,
     ...(inferred === undefined ? {} : { inferred_edges: inferred.edges }),
     ...(isIncomplete ? { inferred_incomplete: true } : {}),
-    critical_path: criticalPathOf(graph),
+    critical_path,
     latest_end_path: latestEndPath(graph),
-    digest: hash("sha256", canonicalize({ edges, nodes } as unknown as JsonObject), "hex")
+    digest
   }
 }

@@ -7,6 +7,7 @@
 
 import { Schema } from "effect"
 import { addTo } from "../Lists.ts"
+import type { Sliced } from "../Slices.ts"
 import { type GraphHints, hintsOf } from "./GraphHints.ts"
 import {
   childrenOf,
@@ -175,7 +176,7 @@ const firstOf = <A>(
  * began with the result. Ids may come again, as some models number the calls of each answer, and
  * agents run side by side: those below the nearest common span come first.
  */
-const findToolCalls = (byStart: ReadonlyArray<Hinted>, findings: Findings): void => {
+function* findToolCalls(byStart: ReadonlyArray<Hinted>, findings: Findings): Sliced<void> {
   const spans = new Map(byStart.map(({ span }) => [span.id, span]))
   const calls = byStart.flatMap(({ hints: { toolCallId }, span }) =>
     span.span_type === "TOOL_CALL" && toolCallId !== undefined ? [toolCallId] : []
@@ -184,11 +185,13 @@ const findToolCalls = (byStart: ReadonlyArray<Hinted>, findings: Findings): void
   const asking = new CallIds(spans, called)
   const answered = new CallIds(spans, called)
   for (const { hints, span } of byStart) {
+    yield
     if (span.span_type !== "LLM_CALL") continue
     for (const id of hints.asked) asking.add(id, span)
     for (const id of hints.answered) answered.add(id, span)
   }
   for (const { hints, span } of byStart) {
+    yield
     const { toolCallId } = hints
     if (span.span_type !== "TOOL_CALL" || toolCallId === undefined) continue
     const askers = asking.around(toolCallId, span)
@@ -328,25 +331,33 @@ export interface Inferred {
   readonly isComplete: boolean
 }
 
-export const inferEdges = (graph: SpanGraph): Inferred => {
+/** A part of one span in a step, once what they say is read. */
+export function* inferEdges(graph: SpanGraph): Sliced<Inferred> {
   const { edges, order, spans } = graph
   const findings = new Findings(edges)
-  const byStart = [...order]
-    .sort((left, right) => (isBefore(left, right) ? -1 : 1))
-    .map((span): Hinted => ({ span, hints: hintsOf(span) }))
-  findToolCalls(byStart, findings)
+  yield
+  const byStart: Array<Hinted> = []
+  for (const span of order.toSorted((left, right) => (isBefore(left, right) ? -1 : 1))) {
+    yield
+    byStart.push({ span, hints: hintsOf(span) })
+  }
+  yield* findToolCalls(byStart, findings)
+  yield
   findGraphNodes(byStart, findings)
+  yield
   findLangGraph(byStart, findings)
+  yield
   // An order in which every recorded edge leads forward, and of the others as many as can.
   const recorded = new Map(order.map(({ id }, place) => [id, place]))
   const isEarlier = (left: Span, right: Span) => recorded.get(left.id)! < recorded.get(right.id)!
-  const together = ordered(spans, [...edges, ...findings.edges], undefined, isEarlier)
+  const together = yield* ordered(spans, [...edges, ...findings.edges], undefined, isEarlier)
   const places = new Map(together.map(({ id }, place) => [id, place]))
   const leadsForward = ({ source, target }: Pair) => places.get(source)! < places.get(target)!
   const explained = new Set(findings.edges.filter(leadsForward).map(({ target }) => target))
   const isExplained = ({ caused_by_span_ids, id }: Span) =>
     caused_by_span_ids.length > 0 || explained.has(id)
   findSequences(graph, isExplained, findings)
+  yield
   const found = findings.edges.filter(leadsForward).map(
     ({ rule, source, target }): InferredEdge => ({
       id: edgeIdOf("inferred", { source, target }),

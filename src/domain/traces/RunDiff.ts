@@ -10,6 +10,7 @@ import { natural } from "../Forms.ts"
 import { sha256Hex } from "../Identifiers.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
 import { isObject, type JsonObject, type JsonValue } from "../json/Json.ts"
+import type { Sliced } from "../Slices.ts"
 import { microsOf } from "../Timestamp.ts"
 import { callTypes } from "./ExecutionSummary.ts"
 import { type SpanSummary, summaryOf } from "./SpanSummary.ts"
@@ -211,9 +212,10 @@ class Tree {
     if (span !== undefined) this.#left.delete(span.id)
   }
 
-  /** What nothing at the top leads to: spans that are above each other. */
+  /** One that nothing at the top leads to: of spans that are above each other. */
   get rest(): ReadonlyArray<ComparedSpan> {
-    return [...this.#left.values()]
+    const [one] = this.#left.values()
+    return one === undefined ? [] : [one]
   }
 }
 
@@ -317,17 +319,18 @@ const diffOf = ({ a, b }: Pair, depth: number): SpanDiff => {
   })
 }
 
-/** All spans of both, each once, those above before those below. */
-export const spanDiffs = (
+/** All spans of both, each once, those above before those below; a pair of them in a step. */
+export function* spanDiffs(
   first: ReadonlyArray<ComparedSpan>,
   second: ReadonlyArray<ComparedSpan>
-): ReadonlyArray<SpanDiff> => {
+): Sliced<ReadonlyArray<SpanDiff>> {
   const [as, bs] = [new Tree(first), new Tree(second)]
   const found: Array<SpanDiff> = []
-  const walk = (top: ReadonlyArray<Pair>) => {
+  function* walk(top: ReadonlyArray<Pair>): Sliced<void> {
     const pending = top.map((pair) => ({ ...pair, depth: 0 })).toReversed()
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       const { a, b, depth } = next
+      yield
       found.push(diffOf(next, depth))
       const below = pairsOf(as.below(a), bs.below(b))
       for (const pair of below) {
@@ -337,16 +340,18 @@ export const spanDiffs = (
       pending.push(...below.map((pair) => ({ ...pair, depth: depth + 1 })).toReversed())
     }
   }
-  const start = (tops: readonly [ReadonlyArray<ComparedSpan>, ReadonlyArray<ComparedSpan>]) => {
+  function* start(
+    tops: readonly [ReadonlyArray<ComparedSpan>, ReadonlyArray<ComparedSpan>]
+  ): Sliced<void> {
     for (const span of tops[0]) as.take(span)
     for (const span of tops[1]) bs.take(span)
-    walk(pairsOf(...tops))
+    yield* walk(pairsOf(...tops))
   }
-  start([as.top, bs.top])
+  yield* start([as.top, bs.top])
   // In a circle each is below another: one of them stands for the top.
   for (;;) {
-    const [a, b] = [as.rest.slice(0, 1), bs.rest.slice(0, 1)]
+    const [a, b] = [as.rest, bs.rest]
     if (a.length === 0 && b.length === 0) return found
-    start([a, b])
+    yield* start([a, b])
   }
 }

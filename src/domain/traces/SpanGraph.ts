@@ -5,6 +5,7 @@
 
 import { Schema } from "effect"
 import { addTo } from "../Lists.ts"
+import type { Sliced } from "../Slices.ts"
 import { missingSpanOf, type Span } from "./TraceResources.ts"
 
 export const GraphEdge = Schema.Struct({
@@ -126,9 +127,10 @@ const placeholders = (
   return missing
 }
 
-const edgesOf = (spans: ReadonlyMap<string, Span>): ReadonlyArray<GraphEdge> => {
+function* edgesOf(spans: ReadonlyMap<string, Span>): Sliced<ReadonlyArray<GraphEdge>> {
   const edges: Array<GraphEdge> = []
   for (const { caused_by_span_ids, id, parent_span_id } of spans.values()) {
+    yield
     if (parent_span_id !== undefined && spans.has(parent_span_id)) {
       edges.push(edgeOf("parent", parent_span_id, id))
     }
@@ -147,18 +149,20 @@ const followersOf = (edges: ReadonlyArray<Pair>): ReadonlyMap<string, ReadonlyAr
  * Sources before targets, ties by start, then id. Spans on a cycle, which the sequencer refuses, or
  * after one come last, by start and id unless another order is given.
  */
-export const ordered = (
+export function* ordered(
   spans: ReadonlyMap<string, Span>,
   edges: ReadonlyArray<Pair>,
   followers: ReadonlyMap<string, ReadonlyArray<string>> = followersOf(edges),
   isRestBefore = isBefore
-): ReadonlyArray<Span> => {
+): Sliced<ReadonlyArray<Span>> {
+  yield
   const open = new Map([...spans.keys()].map((id) => [id, 0]))
   for (const { target } of edges) open.set(target, open.get(target)! + 1)
   const waiting = new Waiting()
   for (const span of spans.values()) if (open.get(span.id) === 0) waiting.put(span)
   const order: Array<Span> = []
   for (let next = waiting.take(); next !== undefined; next = waiting.take()) {
+    yield
     order.push(next)
     open.delete(next.id)
     for (const target of followers.get(next.id) ?? []) {
@@ -187,7 +191,8 @@ export interface SpanGraph {
 
 const withoutParent = ({ parent_span_id, ...span }: Span): Span => span
 
-export const spanGraphOf = (input: GraphInput): SpanGraph => {
+/** A part of one span in a step. */
+export function* spanGraphOf(input: GraphInput): Sliced<SpanGraph> {
   const { eventCounts, rootSpanId } = input
   const known = new Map(input.spans.map((span) => [span.id, span]))
   const aboveRoot = ancestorsOf(rootSpanId, known)
@@ -196,11 +201,12 @@ export const spanGraphOf = (input: GraphInput): SpanGraph => {
     // Of spans that were sent without a parent, one that the root follows from is not below it.
     if (span?.parent_span_id === rootSpanId) known.set(id, withoutParent(span))
   }
+  yield
   const missing = placeholders(rootSpanId, known, aboveRoot)
   const spans = new Map([...known, ...missing])
-  const edges = edgesOf(spans)
+  const edges = yield* edgesOf(spans)
   const followers = followersOf(edges)
-  const order = ordered(spans, edges, followers)
+  const order = yield* ordered(spans, edges, followers)
   return { rootSpanId, spans, missing, edges, followers, order, eventCounts }
 }
 

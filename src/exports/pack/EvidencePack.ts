@@ -10,8 +10,10 @@ import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
 import { ERASURE_ACTION } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
+import { inSlices } from "../../domain/InSlices.ts"
 import { recordReader } from "../../domain/json/RecordDecoder.ts"
 import { holdersIn } from "../../domain/records/EventValues.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { Archive, type ArchiveEntry, type ArchiveFailed } from "../../ports/Archive.ts"
 import type { SequenceRange } from "../../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
@@ -120,18 +122,20 @@ class Contents implements PackContents {
 
   /** Facts on their way into the pack, and where they are in their chain. */
   placed(facts: Lines): Lines {
+    return Stream.tap(facts, (bodies) => inSlices(() => this.#place(bodies)))
+  }
+
+  /** One in a step. */
+  *#place(bodies: ReadonlyArray<string>): Sliced<void> {
     const sequenceOf = (body: string | undefined) =>
       body === undefined ? undefined : linkOf(Buffer.from(body), "traces")?.sequenceNumber
-    return facts.pipe(
-      Stream.tap((bodies) =>
-        Effect.sync(() => {
-          for (const body of bodies) this.executions.packed(body)
-          const first = this.traces?.first ?? sequenceOf(bodies[0])
-          const last = sequenceOf(bodies.at(-1))
-          if (first !== undefined && last !== undefined) this.traces = { first, last }
-        })
-      )
-    )
+    for (const body of bodies) {
+      yield
+      this.executions.packed(body)
+    }
+    const first = this.traces?.first ?? sequenceOf(bodies[0])
+    const last = sequenceOf(bodies.at(-1))
+    if (first !== undefined && last !== undefined) this.traces = { first, last }
   }
 
   /** A file that is hashed and measured while it is read. */

@@ -3,10 +3,12 @@
  * of the store, folded into executions and spans. Memory holds one chunk, whatever an execution has.
  */
 import { Context, Effect, Layer, Stream } from "effect"
-import { CHUNK, factsOf, spanChunks } from "../../actors/feeds/SpanPages.ts"
+import { CHUNK, factsOf, spanChunks, withTexts } from "../../actors/feeds/SpanPages.ts"
 import { defined } from "../../domain/Defined.ts"
+import { inSlices } from "../../domain/InSlices.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import type { Span } from "../../domain/traces/TraceResources.ts"
-import { foldFacts } from "../../domain/traces/TraceView.ts"
+import { TraceView } from "../../domain/traces/TraceView.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type { FactRange } from "../../ports/TraceStore.ts"
 import { type ExecutionFacts, TraceStore } from "../../ports/TraceStore.ts"
@@ -50,15 +52,35 @@ const inOrder = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> =>
       Number(left.started_at > right.started_at) - Number(left.started_at < right.started_at)
   )
 
-const toLines = (values: ReadonlyArray<unknown>): ReadonlyArray<string> =>
-  values.map((value) => JSON.stringify(value))
+function* toLines(values: ReadonlyArray<unknown>): Sliced<ReadonlyArray<string>> {
+  const lines: Array<string> = []
+  for (const value of values) {
+    yield
+    lines.push(JSON.stringify(value))
+  }
+  return lines
+}
+
+/** Of executions as wholes the lines of what is asked of each, a fact or a line in a step. */
+const linesOf = (
+  found: ReadonlyArray<ExecutionFacts>,
+  ask: (view: TraceView) => ReadonlyArray<unknown>
+) =>
+  inSlices(function* () {
+    const lines: Array<string> = []
+    for (const { facts } of found) {
+      const view = yield* withTexts(new TraceView(), facts)
+      for (const line of yield* toLines(ask(view))) lines.push(line)
+    }
+    return lines
+  })
 
 const executionLines = (store: TraceStore["Service"], scope: TraceScope) =>
   store
     .overlapping({ ...scope, selection: "execution" })
     .pipe(
-      Stream.map((found) =>
-        toLines(found.flatMap(({ facts }) => foldFacts(factsOf(facts)).execution ?? []))
+      Stream.mapEffect((found) =>
+        linesOf(found, ({ execution }) => (execution === undefined ? [] : [execution]))
       )
     )
 
@@ -67,16 +89,16 @@ const spanLines = (store: TraceStore["Service"], scope: TraceScope) => {
   const bounds = defined({ ...CHUNK, last })
   const ofLarge = ({ executionId, facts }: ExecutionFacts) => {
     const at = { tenantId, executionId, execution: factsOf(facts) }
-    return Stream.map(spanChunks(store, at, undefined, bounds), toLines)
+    return Stream.mapEffect(spanChunks(store, at, undefined, bounds), (spans) =>
+      inSlices(() => toLines(spans))
+    )
   }
   return store.overlapping({ ...scope, selection: "structure" }).pipe(
     Stream.flatMap((found) =>
       // A large execution comes alone.
       found[0]?.isLarge === true
         ? ofLarge(found[0])
-        : Stream.succeed(
-            found.flatMap(({ facts }) => toLines(inOrder(foldFacts(factsOf(facts)).spans)))
-          )
+        : Stream.fromEffect(linesOf(found, ({ spans }) => inOrder(spans)))
     )
   )
 }

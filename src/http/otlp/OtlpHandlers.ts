@@ -117,6 +117,15 @@ const noTrace = {
   message: "no span has a trace_id; log records are sent to /v1/logs, metrics to /v1/metrics"
 }
 
+/** Whether it is said: not where spans were too much to be read, nor of JSON that is no span. */
+const lacksTraces = ({ flaws, request }: ReadRequest, mediaType: string): boolean =>
+  countSpans(request) > 0
+  && !hasTraceIds(request)
+  && !flaws.all.some(
+    ({ isTooMuch = false, kind }) =>
+      kind === "unreadable" && (isTooMuch || mediaType !== PROTOBUF_TYPE)
+  )
+
 const onlyTraces = (what: string): string =>
   `the ${what} were not stored: this service keeps traces only; export spans to /v1/traces, and `
   + "switch this exporter off or send it to another backend"
@@ -238,11 +247,12 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
           const { tenantId } = yield* CurrentPrincipal
           const body = yield* received(request)
           const decoders = { json: decodeJson, protobuf: decodeProtobuf }
-          const { flaws, request: traces } = yield* decode(body, decoders)
+          const read = yield* decode(body, decoders)
+          const { flaws, request: traces } = read
           const items = countSpans(traces)
           yield* quota.admit(tenantId, items)
           const prepared = yield* inSlices(() => prepareSpans(traces, tenantId, limits, flaws))
-          const first = items > 0 && !hasTraceIds(traces) ? [noTrace] : []
+          const first = lacksTraces(read, body.mediaType) ? [noTrace] : []
           const kind = { items, what: "spans", labelAt: labelsOf(traces), first }
           const { refused, said } = yield* recordAll(tenantId, prepared, kind)
           const encoding = encodingOf(body.mediaType)

@@ -16,9 +16,15 @@ import { TraceStore } from "../../ports/TraceStore.ts"
 import type { RequestOf } from "../contract/Requests.ts"
 import { json } from "../messages/Answer.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
+import { inSlices } from "../messages/InSlices.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
-import { DAG_SPANS_MAX, DIFF_TEXT_MAX, type diffExecutions } from "./TraceContract.ts"
+import {
+  DAG_SPANS_MAX,
+  DIFF_TEXT_MAX,
+  DIFF_VALUES_MAX,
+  type diffExecutions
+} from "./TraceContract.ts"
 import { type TraceReads, traceReads } from "./TraceReads.ts"
 
 const tooLarge = (id: string, count: number): ApiError =>
@@ -62,17 +68,20 @@ const traceDiffs = (store: TraceStore["Service"], reads: TraceReads) => {
     const count = yield* store.spanCount(tenantId, id)
     if (count > DAG_SPANS_MAX) return yield* tooLarge(id, count)
     const spans: Array<ComparedSpan> = []
-    let length = 0
+    let [length, values] = [0, 0]
+    const isFull = () => length > DIFF_TEXT_MAX || values > DIFF_VALUES_MAX
     yield* Stream.runForEach(found, (some) =>
-      Effect.sync(() => {
+      inSlices(function* () {
         for (const span of some) {
-          const compared = comparedSpan(span, length <= DIFF_TEXT_MAX)
+          yield
+          const compared = comparedSpan(span, !isFull())
           length += lengthOf(compared)
+          values += compared.values.size
           spans.push(compared)
         }
       })
     )
-    const run: Run = { execution, spans, isPartial: length > DIFF_TEXT_MAX }
+    const run: Run = { execution, spans, isPartial: isFull() }
     return run
   })
 
@@ -86,7 +95,7 @@ const traceDiffs = (store: TraceStore["Service"], reads: TraceReads) => {
     Effect.gen(function* () {
       const first = yield* runOf(tenantId, a)
       const second = yield* runOf(tenantId, b)
-      const all = spanDiffs(first.spans, second.spans)
+      const all = yield* inSlices(() => spanDiffs(first.spans, second.spans))
       const counts = { same: 0, changed: 0, added: 0, removed: 0 }
       for (const { change } of all) counts[change] += 1
       const shown = showsSame ? all : all.filter(({ change }) => change !== "same")

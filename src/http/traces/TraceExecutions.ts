@@ -5,6 +5,7 @@
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { aggregatedGraphOf } from "../../domain/traces/AggregatedGraph.ts"
 import { type GraphRequest, graphOf } from "../../domain/traces/ExecutionGraph.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
@@ -168,7 +169,7 @@ export const makeExecutionHandlers = Effect.gen(function* () {
   const graphText = traceGraphs(store)
   const graphAnswer = Effect.fnUntraced(function* (
     { params: { id }, query }: RequestOf<typeof getDag>,
-    make: (request: GraphRequest) => object,
+    make: (request: GraphRequest) => Sliced<object>,
     readsMetadata: boolean
   ) {
     const { tenantId } = yield* CurrentPrincipal

@@ -5,6 +5,7 @@
 import { Effect, Stream } from "effect"
 import { defined } from "../../domain/Defined.ts"
 import { type JsonObject, parseJson } from "../../domain/json/Json.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { oneInTurn } from "../../domain/TenantTurns.ts"
 import type { EdgeKind, GraphRequest } from "../../domain/traces/ExecutionGraph.ts"
 import { hintMembers } from "../../domain/traces/GraphHints.ts"
@@ -13,6 +14,7 @@ import { type FactDetails, parseFact, type TraceFact } from "../../domain/traces
 import { foldFacts, type TraceView } from "../../domain/traces/TraceView.ts"
 import type { OutlineDetails, SpanOutline, TraceStore } from "../../ports/TraceStore.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
+import { inSlices } from "../messages/InSlices.ts"
 import { DAG_EDGES_MAX, DAG_METADATA_MAX, DAG_SPANS_MAX, DAG_TEXT_MAX } from "./TraceContract.ts"
 
 const tooLarge = (what: string): ApiError =>
@@ -89,14 +91,16 @@ class OutlineFold {
     return this.#readsMetadata && !this.isPartial
   }
 
-  /** Fails when the spans say more than a graph may hold. */
-  take(outlines: ReadonlyArray<SpanOutline>): Effect.Effect<void, ApiError> {
-    for (const outline of outlines) this.#takeOne(outline)
-    if (this.#edges > DAG_EDGES_MAX)
-      return Effect.fail(tooLarge(`more than ${DAG_EDGES_MAX} edges`))
-    return this.#textLength > DAG_TEXT_MAX
-      ? Effect.fail(tooLarge(`names, errors and ids of more than ${DAG_TEXT_MAX} characters`))
-      : Effect.void
+  /** One in a step. Throws ApiError when the spans say more than a graph may hold. */
+  *take(outlines: ReadonlyArray<SpanOutline>): Sliced<void> {
+    for (const outline of outlines) {
+      yield
+      this.#takeOne(outline)
+    }
+    if (this.#edges > DAG_EDGES_MAX) throw tooLarge(`more than ${DAG_EDGES_MAX} edges`)
+    if (this.#textLength > DAG_TEXT_MAX) {
+      throw tooLarge(`names, errors and ids of more than ${DAG_TEXT_MAX} characters`)
+    }
   }
 
   #takeOne({ details, fact: text }: SpanOutline): void {
@@ -130,7 +134,7 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
   const inTurn = oneInTurn()
   return (
     { edges = "inferred", execution, executionId, readsMetadata, tenantId }: GraphOf,
-    make: (request: GraphRequest) => object
+    make: (request: GraphRequest) => Sliced<object>
   ) =>
     Effect.gen(function* () {
       const view = foldFacts(execution.flatMap((body) => parseFact(body) ?? []))
@@ -141,13 +145,17 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
       const outlines = store.outlines(tenantId, executionId, () => fold.readsMetadata)
       // The store reads the next chunk while this one is folded.
       const folded = Stream.runForEach(Stream.buffer(outlines, { capacity: 1 }), (some) =>
-        fold.take(some)
+        inSlices(() => fold.take(some))
       )
       const [eventCounts] = yield* Effect.all([store.eventCounts(tenantId, executionId), folded], {
         concurrency: "unbounded"
       })
       const rootSpanId = view.execution.root_span_id
       const { isPartial } = fold
-      return JSON.stringify(make({ rootSpanId, spans: view.spans, eventCounts, edges, isPartial }))
+      const { spans } = view
+      const graph = yield* inSlices(() =>
+        make({ rootSpanId, spans, eventCounts, edges, isPartial })
+      )
+      return JSON.stringify(graph)
     }).pipe((graph) => inTurn(tenantId, graph))
 }

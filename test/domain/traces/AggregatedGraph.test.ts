@@ -1,6 +1,8 @@
 /** The folded graph: that nothing is lost or counted twice in it, and what loops look like. */
+
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
+import { finish } from "../../../src/domain/Slices.ts"
 import { aggregatedGraphOf } from "../../../src/domain/traces/AggregatedGraph.ts"
 import { graphOf } from "../../../src/domain/traces/ExecutionGraph.ts"
 import { acyclic, type Shape, spanOf } from "./support/Spans.ts"
@@ -25,8 +27,8 @@ describe("the aggregated graph", () => {
     fc.assert(
       fc.property(repeating, (shapes) => {
         const input = inputOf(shapes, "root")
-        const folded = aggregatedGraphOf(input)
-        const { edges, inferred_edges = [], nodes } = graphOf(input)
+        const folded = finish(aggregatedGraphOf(input))
+        const { edges, inferred_edges = [], nodes } = finish(graphOf(input))
         assert.strictEqual(folded.span_count, nodes.length)
         assert.strictEqual(total(folded.nodes.map(({ count }) => count)), nodes.length)
         const sums = [
@@ -54,7 +56,7 @@ describe("the aggregated graph", () => {
   it("has one node per name and type below a node, after that node", () => {
     fc.assert(
       fc.property(repeating, (shapes) => {
-        const { edges, nodes } = aggregatedGraphOf(inputOf(shapes, "root"))
+        const { edges, nodes } = finish(aggregatedGraphOf(inputOf(shapes, "root")))
         const keys = nodes.map(({ name, parent_id, type }) =>
           JSON.stringify([parent_id, name, type])
         )
@@ -82,14 +84,16 @@ describe("the aggregated graph", () => {
     })
     const model = { parent: "r", type: "LLM_CALL", name: "ask" }
     const tool = { parent: "r", type: "TOOL_CALL", name: "search" }
-    const { edges, nodes, span_count } = aggregatedGraphOf(
-      inputOf([
-        { id: "r", type: "AGENT", name: "agent" },
-        { id: "l1", ...model, start: 1, end: 4, metadata: tokens(10, 1) },
-        { id: "t1", ...tool, start: 5, end: 6, failed: true },
-        { id: "l2", ...model, start: 7, end: 12, metadata: tokens(20) },
-        { id: "t2", ...tool, start: 13 }
-      ])
+    const { edges, nodes, span_count } = finish(
+      aggregatedGraphOf(
+        inputOf([
+          { id: "r", type: "AGENT", name: "agent" },
+          { id: "l1", ...model, start: 1, end: 4, metadata: tokens(10, 1) },
+          { id: "t1", ...tool, start: 5, end: 6, failed: true },
+          { id: "l2", ...model, start: 7, end: 12, metadata: tokens(20) },
+          { id: "t2", ...tool, start: 13 }
+        ])
+      )
     )
     assert.strictEqual(span_count, 5)
     assert.deepStrictEqual<object>(nodes, [
@@ -153,14 +157,19 @@ describe("the aggregated graph", () => {
       (_, n): Shape => ({ id: `s${n}`, name: "x", parent: "r", start: n, end: n, metadata: most })
     )
     const input = inputOf([{ id: "r" }, ...shapes])
-    const folded = aggregatedGraphOf({ ...input, edges: "recorded", isPartial: true })
+    const folded = finish(aggregatedGraphOf({ ...input, edges: "recorded", isPartial: true }))
     assert.deepStrictEqual(
       folded.edges.map(({ count, type }) => [type, count]),
       [["parent", 10]]
     )
     assert.strictEqual(folded.nodes[1]!.input_tokens, Number.MAX_SAFE_INTEGER)
     assert.isTrue(folded.inferred_incomplete)
-    assert.notProperty(aggregatedGraphOf(input), "inferred_incomplete")
+    assert.notProperty(finish(aggregatedGraphOf(input)), "inferred_incomplete")
+  })
+
+  it("gives way between two spans", () => {
+    const spans = Array.from({ length: 300 }, (_, n): Shape => ({ id: `s${n}`, parent: "s0" }))
+    assert.isAtLeast([...aggregatedGraphOf(inputOf(spans, "s0"))].length, 4 * 300)
   })
 
   it("takes a chain, and a fan, of 20,000 spans", () => {
@@ -168,11 +177,11 @@ describe("the aggregated graph", () => {
       { length: 20_000 },
       (_, n): Shape => (n === 0 ? { id: "s0" } : { id: `s${n}`, name: "x", parent: `s${n - 1}` })
     )
-    assert.strictEqual(aggregatedGraphOf(inputOf(chain, "s0")).nodes.at(-1)!.depth, 19_999)
+    assert.strictEqual(finish(aggregatedGraphOf(inputOf(chain, "s0"))).nodes.at(-1)!.depth, 19_999)
     const fan = chain.map(
       (shape): Shape => (shape.id === "s0" ? shape : { ...shape, parent: "s0" })
     )
-    const { nodes } = aggregatedGraphOf(inputOf(fan, "s0"))
+    const { nodes } = finish(aggregatedGraphOf(inputOf(fan, "s0")))
     assert.deepStrictEqual(
       nodes.map(({ count }) => count),
       [1, 19_999]

@@ -1,6 +1,8 @@
 /** The critical path against its naive definition, moment by moment, and at a size that hurts. */
+
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
+import { finish } from "../../../src/domain/Slices.ts"
 import { microsOf } from "../../../src/domain/Timestamp.ts"
 import { criticalPathOf } from "../../../src/domain/traces/CriticalPath.ts"
 import { spanGraphOf } from "../../../src/domain/traces/SpanGraph.ts"
@@ -10,7 +12,7 @@ const ZERO = microsOf(at(0))
 
 const pathOf = (rootSpanId: string, shapes: ReadonlyArray<Shape>) =>
   criticalPathOf(
-    spanGraphOf({ rootSpanId, spans: shapes.map(spanOf), eventCounts: new Map() })
+    finish(spanGraphOf({ rootSpanId, spans: shapes.map(spanOf), eventCounts: new Map() }))
   ).map(({ from, span_id, to }) => [span_id, microsOf(from) - ZERO, microsOf(to) - ZERO] as const)
 
 const path = (...shapes: ReadonlyArray<Shape>) => pathOf("r", shapes)

@@ -1,15 +1,17 @@
 /** The graph of an execution against its naive definitions, and at a size that hurts. */
+
 import { createHash } from "node:crypto"
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { finish } from "../../../src/domain/Slices.ts"
 import { graphOf } from "../../../src/domain/traces/ExecutionGraph.ts"
 import type { GraphEdge } from "../../../src/domain/traces/SpanGraph.ts"
 import { acyclic, type Shape, spanOf } from "./support/Spans.ts"
 
 const graph = (rootSpanId: string, ...shapes: ReadonlyArray<Shape>) =>
-  graphOf({ rootSpanId, spans: shapes.map(spanOf), eventCounts: new Map([["a", 2]]) })
+  finish(graphOf({ rootSpanId, spans: shapes.map(spanOf), eventCounts: new Map([["a", 2]]) }))
 
 const idsOf = (nodes: ReadonlyArray<{ readonly id: string }>) => nodes.map(({ id }) => id)
 
@@ -177,20 +179,29 @@ describe("the graph of an execution", () => {
     fc.assert(
       fc.property(acyclic, (shapes) => {
         const input = { rootSpanId: "root", spans: shapes.map(spanOf), eventCounts: new Map() }
-        const { inferred_edges, ...rest } = graphOf(input)
+        const { inferred_edges, ...rest } = finish(graphOf(input))
         assert.isArray(inferred_edges)
-        assert.deepStrictEqual(graphOf({ ...input, edges: "inferred" }), graphOf(input))
-        assert.deepStrictEqual<object>(graphOf({ ...input, edges: "recorded" }), rest)
+        assert.deepStrictEqual(
+          finish(graphOf({ ...input, edges: "inferred" })),
+          finish(graphOf(input))
+        )
+        assert.deepStrictEqual<object>(finish(graphOf({ ...input, edges: "recorded" })), rest)
       })
     )
   })
 
   it("says so when the metadata was not read whole", () => {
     const input = { rootSpanId: "r", spans: [spanOf({ id: "r" })], eventCounts: new Map() }
-    assert.isTrue(graphOf({ ...input, isPartial: true }).inferred_incomplete)
-    assert.notProperty(graphOf(input), "inferred_incomplete")
-    const recorded = graphOf({ ...input, edges: "recorded", isPartial: true })
+    assert.isTrue(finish(graphOf({ ...input, isPartial: true })).inferred_incomplete)
+    assert.notProperty(finish(graphOf(input)), "inferred_incomplete")
+    const recorded = finish(graphOf({ ...input, edges: "recorded", isPartial: true }))
     assert.notProperty(recorded, "inferred_incomplete")
+  })
+
+  it("gives way between two spans", () => {
+    const spans = Array.from({ length: 300 }, (_, n) => spanOf({ id: `${n}`, parent: "0" }))
+    const input = { rootSpanId: "0", spans, eventCounts: new Map() }
+    assert.isAtLeast([...graphOf(input)].length, 4 * 300)
   })
 
   it("takes a chain, and a fan, of 20,000 spans", () => {

@@ -1,8 +1,10 @@
 /** Which edges metadata and times tell of, by whose names, and that they contradict nothing. */
+
 import { readFileSync } from "node:fs"
 import fc from "fast-check"
 import { assert, describe, it, vi } from "vitest"
 import type { JsonObject, JsonValue } from "../../../src/domain/json/Json.ts"
+import { finish } from "../../../src/domain/Slices.ts"
 import {
   HINT_IDS_MAX,
   HINT_TEXT_MAX,
@@ -16,10 +18,10 @@ import { attributes, conventions } from "./support/Conventions.ts"
 import { acyclic, type Shape, spanOf } from "./support/Spans.ts"
 
 const graphOf = (shapes: ReadonlyArray<Shape>, rootSpanId = "r") =>
-  spanGraphOf({ rootSpanId, spans: shapes.map(spanOf), eventCounts: new Map() })
+  finish(spanGraphOf({ rootSpanId, spans: shapes.map(spanOf), eventCounts: new Map() }))
 
 const inferred = (...shapes: ReadonlyArray<Shape>) =>
-  inferEdges(graphOf([{ id: "r", end: 1_000 }, ...shapes])).edges.map(
+  finish(inferEdges(graphOf([{ id: "r", end: 1_000 }, ...shapes]))).edges.map(
     ({ rule, source, target }) => `${rule} ${source} ${target}`
   )
 
@@ -258,7 +260,7 @@ describe("inferred edges", () => {
     fc.assert(
       fc.property(hinted, (shapes) => {
         const graph = graphOf(shapes, "root")
-        const { edges, isComplete } = inferEdges(graph)
+        const { edges, isComplete } = finish(inferEdges(graph))
         assert.isTrue(isComplete)
         const pairs = [...graph.edges, ...edges].map(({ source, target }) => `${source} ${target}`)
         const recorded = new Set(pairs.slice(0, graph.edges.length))
@@ -268,7 +270,7 @@ describe("inferred edges", () => {
           assert.isTrue(graph.spans.has(source) && graph.spans.has(target))
         }
         const together = [...graph.edges, ...edges]
-        const places = new Map(ordered(graph.spans, together).map(({ id }, n) => [id, n]))
+        const places = new Map(finish(ordered(graph.spans, together)).map(({ id }, n) => [id, n]))
         for (const { source, target } of together) {
           assert.isBelow(places.get(source)!, places.get(target)!)
         }
@@ -298,7 +300,7 @@ describe("inferred edges", () => {
       const id = `${n}`.padEnd(256, "\u6f22")
       return { id, parent: "r", start: half, end: 9, metadata: step(half, `n${n}`) }
     })
-    const { edges, isComplete } = inferEdges(graphOf([{ id: "r", end: 9 }, ...wide]))
+    const { edges, isComplete } = finish(inferEdges(graphOf([{ id: "r", end: 9 }, ...wide])))
     assert.isFalse(isComplete)
     assert.isBelow(JSON.stringify(edges).length, 20 * 1_048_576)
     assert.isAbove(edges.length, 1_000)
@@ -309,7 +311,7 @@ describe("inferred edges", () => {
       const half = n < 300 ? 1 : 2
       return { id: `s${n}`, parent: "r", start: half, end: 9, metadata: step(half, `n${n}`) }
     })
-    const { edges, isComplete } = inferEdges(graphOf([{ id: "r", end: 9 }, ...wide]))
+    const { edges, isComplete } = finish(inferEdges(graphOf([{ id: "r", end: 9 }, ...wide])))
     assert.isFalse(isComplete)
     assert.strictEqual(edges.length, INFERRED_EDGES_MAX)
   })

@@ -1,6 +1,8 @@
 /** What differs between two runs: each span is said once, and pairs are what a reader would pair. */
+
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
+import { finish } from "../../../src/domain/Slices.ts"
 import {
   type ComparedSpan,
   comparedSpan,
@@ -14,7 +16,7 @@ const compared = (shapes: ReadonlyArray<Shape>): ReadonlyArray<ComparedSpan> =>
   shapes.map((shape) => comparedSpan(spanOf(shape), true))
 
 const diff = (as: ReadonlyArray<Shape>, bs: ReadonlyArray<Shape>) =>
-  spanDiffs(compared(as), compared(bs))
+  finish(spanDiffs(compared(as), compared(bs)))
 
 const ids = (diffs: ReadonlyArray<SpanDiff>, side: "a" | "b") =>
   diffs.flatMap((one) => one[side]?.span_id ?? [])
@@ -186,6 +188,11 @@ describe("the difference of two runs", () => {
     for (const run of [wide, deep]) {
       assert.isTrue(diff(run, run).every(({ change }) => change === "same"))
     }
+  })
+
+  it("gives way between two pairs", () => {
+    const run = compared(Array.from({ length: 300 }, (_, n): Shape => ({ id: `${n}` })))
+    assert.isAtLeast([...spanDiffs(run, run)].length, 300)
   })
 
   it("adds up tokens and costs of calls of models, not those that agents repeat", () => {

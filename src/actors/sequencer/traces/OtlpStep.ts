@@ -24,10 +24,10 @@ import { CommandDraft, type TraceDraft } from "./TraceDraft.ts"
 import { closesCycle, type ExecutionEntry, type ImpliedEnd } from "./TraceEntry.ts"
 import {
   cycleOf,
+  cycleRefusal,
   SPANS_MAX,
   type TraceDecision,
   type TraceRefusal,
-  tooManyLinks,
   tooManySpans
 } from "./TraceRefusals.ts"
 
@@ -205,11 +205,11 @@ export class OtlpSpans {
 
   /** Executions end as their spans have ended, also those that only records name; see LocalRoots. */
   endExecutions(records: ReadonlyArray<RecordOtlpEvents>): void {
-    const { nowMicros } = this.#command
+    const { links, nowMicros } = this.#command
     const named = [...this.#accepted().map(({ operation }) => operation), ...records]
     for (const executionId of new Set(named.map((one) => one.executionId))) {
       const entry = this.#command.execution(executionId)!
-      recordImpliedEnd(this.#command, entry, entry.impliedEnd(nowMicros))
+      recordImpliedEnd(this.#command, entry, entry.impliedEnd(nowMicros, links))
     }
   }
 
@@ -230,7 +230,7 @@ export class OtlpSpans {
       return sourcesOf(operation).includes(spanId) ? cycleOf(spanId) : undefined
     }
     const closes = this.#closes(known, operation)
-    if (closes !== false) return closes === true ? cycleOf(spanId) : tooManyLinks(spanId)
+    if (closes !== false) return cycleRefusal(spanId, closes, this.#command.links)
     return known.header.spanCount >= SPANS_MAX ? tooManySpans(executionId) : undefined
   }
 
@@ -267,10 +267,13 @@ export class OtlpSpans {
     if (isErased || (isSame && isSameEnd(span, operation))) return
     const whole = wholeContentOf(operation)
     if (isKnownOther(span, operation, whole)) return
-    recording.hasNews = true
-    if (outranks(operation, span) && this.#closes(entry, operation) === false) {
-      return this.#replace(recording, entry)
+    const closes = outranks(operation, span) ? this.#closes(entry, operation) : true
+    if (closes === undefined && this.#command.links.left < 0) {
+      recording.refusal = cycleRefusal(spanId, closes, this.#command.links)
+      return
     }
+    recording.hasNews = true
+    if (closes === false) return this.#replace(recording, entry)
     this.#command.record(entry, { type: "span.amended", span_id: spanId }, whole)
   }
 

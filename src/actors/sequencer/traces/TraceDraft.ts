@@ -16,6 +16,7 @@ import {
   storeFact
 } from "../../../domain/traces/TraceFact.ts"
 import type { OtlpEvent, StartSpan } from "../../../domain/traces/TraceOperation.ts"
+import type { LinkBudget, LinkChanges } from "./LinkBudgets.ts"
 import {
   idsNamedBy,
   keyText,
@@ -23,7 +24,7 @@ import {
   type TraceCommand,
   type TraceMemory
 } from "./MissingExecutions.ts"
-import { type DetailsMark, ExecutionEntry, type LinkBudget } from "./TraceEntry.ts"
+import { type DetailsMark, ExecutionEntry } from "./TraceEntry.ts"
 import type { TraceState } from "./TraceState.ts"
 
 /** A fact in its place, ready for `alk.traces`. */
@@ -45,7 +46,7 @@ export type EventMark = Pick<WindowEntry, "mark" | "number">
 export type FindDuplicate = (key: string, more: number) => EventMark | undefined
 
 /** What a chunk changes; nothing has happened until it is committed and taken over by the state. */
-export interface TraceChanges {
+export interface TraceChanges extends LinkChanges {
   readonly facts: ReadonlyArray<ChainedFact>
   /** The ends of the chains that have grown. */
   readonly heads: ReadonlyMap<string, Head>
@@ -85,6 +86,7 @@ const keysOf = (missing: MissingExecutions["executions"]): ReadonlySet<string> =
 export class TraceDraft implements TraceMemory, TraceChanges {
   readonly facts: Array<ChainedFact> = []
   readonly heads = new Map<string, Head>()
+  readonly links = new Map<string, LinkBudget>()
   /** Canonical time of the chunk. */
   readonly now: string
   readonly nowMicros: number
@@ -118,6 +120,15 @@ export class TraceDraft implements TraceMemory, TraceChanges {
 
   head(tenantId: string): Head | undefined {
     return this.heads.get(tenantId) ?? this.#stateHeads.get(tenantId)
+  }
+
+  /** What the tenant has left; what is used of it stays used when a command is forgotten. */
+  linksOf(tenantId: string): LinkBudget {
+    const known = this.links.get(tenantId)
+    if (known !== undefined) return known
+    const budget = { left: this.#state.linksLeft(tenantId, this.nowMicros) }
+    this.links.set(tenantId, budget)
+    return budget
   }
 
   execution(tenantId: string, executionId: string): ExecutionEntry | undefined {
@@ -172,12 +183,6 @@ export class TraceDraft implements TraceMemory, TraceChanges {
   }
 }
 
-/**
- * Links between spans that one command may follow in search of cycles, about half a second's worth.
- * Honest traces need a few per span; others would hold up every tenant of the partition.
- */
-const LINKS_MAX = 5_000_000
-
 const markOf = ({ hash, salt, text }: PreparedDetails): DetailsMark => ({
   salt,
   hash,
@@ -207,7 +212,8 @@ export class CommandDraft {
   readonly entries = new Map<string, ExecutionEntry>()
   /** Execution by span id: the spans that were started. */
   readonly started = new Map<string, string>()
-  readonly links: LinkBudget = { left: LINKS_MAX }
+  /** Of the tenant, shared by its commands of the chunk. */
+  readonly links: LinkBudget
   head: Head | undefined
   /** Of the chunk. */
   readonly nowMicros: number
@@ -225,6 +231,7 @@ export class CommandDraft {
     this.#draft = draft
     this.tenantId = tenantId
     this.nowMicros = draft.nowMicros
+    this.links = draft.linksOf(tenantId)
     this.#chunks = chunksIn(operations)
     this.head = draft.head(tenantId)
     this.#findDuplicate = findDuplicate

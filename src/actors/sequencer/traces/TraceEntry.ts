@@ -14,6 +14,7 @@ import type {
   TerminalStatus
 } from "../../../domain/traces/TraceFact.ts"
 import type { Side } from "../../../domain/traces/TraceOperation.ts"
+import { type LinkBudget, SEARCH_LINKS_MAX, takeForRoots } from "./LinkBudgets.ts"
 import {
   type Introducer,
   introducesBefore,
@@ -169,11 +170,15 @@ export class ExecutionEntry {
 
   /**
    * The end that the spans imply, undefined while one of them runs, or a parent is waited for that
-   * may still come. See LocalRoots.
+   * may still come. See LocalRoots. Undefined too where the roots would have to be counted and the
+   * budget is used up: then the clock finds it out.
    */
-  impliedEnd(nowMicros: number): ImpliedEnd | undefined {
+  impliedEnd(nowMicros: number, budget?: LinkBudget): ImpliedEnd | undefined {
     const { header } = this
-    const roots = header.spanCount === 0 ? this.#silence() : (header.roots ??= this.#countRoots())
+    const isCounted = header.spanCount === 0 || header.roots !== undefined
+    if (!isCounted && budget !== undefined && budget.left <= 0) return undefined
+    const roots =
+      header.spanCount === 0 ? this.#silence() : (header.roots ??= this.#countRoots(budget))
     if (roots.running > 0 || roots.endedAt === "") return undefined
     const { awaitedSince, status } = roots
     if (header.provisional && awaitedSince !== "") {
@@ -193,10 +198,11 @@ export class ExecutionEntry {
   /** True while nothing runs but the wait for a parent; or where that is not known. */
   get isWaiting(): boolean {
     const { complete, ended_by_client, provisional, source, status } = this.header
-    if (status !== "RUNNING" || source !== "otlp" || !provisional || ended_by_client) return false
+    if (status !== "RUNNING" || source !== "otlp" || ended_by_client) return false
+    if (!complete) return provisional
     const roots = this.header.spanCount === 0 ? this.#silence() : this.header.roots
-    if (!complete || roots === undefined) return true
-    return roots.running === 0 && roots.endedAt !== ""
+    if (roots === undefined) return true
+    return provisional && roots.running === 0 && roots.endedAt !== ""
   }
 
   noteSide(id: string, side: Side): void {
@@ -208,6 +214,11 @@ export class ExecutionEntry {
   noteRemoteParent(id: string): void {
     const span = this.span(id)
     if (span !== undefined) this.spans.set(id, { ...span, parent_is_remote: true })
+  }
+
+  /** Count the local roots where it depends on them whether the execution waits. */
+  findRoots(): void {
+    if (this.header.complete && this.isWaiting) this.header.roots ??= this.#countRoots()
   }
 
   #isLocalRoot({ parent_span_id }: StoredSpan): boolean {
@@ -230,9 +241,13 @@ export class ExecutionEntry {
     }
   }
 
-  #countRoots(): LocalRoots {
-    let roots = NO_ROOTS
-    for (const span of this.#localRoots()) roots = withRoot(roots, span)
+  #countRoots(budget?: LinkBudget): LocalRoots {
+    let [roots, count] = [NO_ROOTS, 0]
+    for (const span of this.#localRoots()) {
+      roots = withRoot(roots, span)
+      count += 1
+    }
+    if (budget !== undefined) takeForRoots(budget, count)
     return roots
   }
 
@@ -450,15 +465,10 @@ const othersWith = (span: StoredSpan): Others => {
 const sourcesOf = ({ caused_by_span_ids, parent_span_id }: StoredSpan): ReadonlyArray<string> =>
   parent_span_id === null ? caused_by_span_ids : [parent_span_id, ...caused_by_span_ids]
 
-/** Links between spans that may still be followed; one search after the other uses it up. */
-export interface LinkBudget {
-  left: number
-}
-
 /**
  * Would a span that follows from `sources` (its parent and its causes) close a cycle? Only if
- * one of them follows from it, and nothing follows from a new one that was not named. Undefined if the
- * budget ends before that is known.
+ * one of them follows from it, and nothing follows from a new one that was not named. Undefined if
+ * that takes more links than one search may follow, or, as its `left` then says, than are left.
  */
 export const closesCycle = (
   entry: ExecutionEntry,
@@ -470,11 +480,14 @@ export const closesCycle = (
   if (entry.span(spanId) === undefined && !entry.isMissing(spanId)) return false
   const seen = new Set(sources)
   const waiting = [...sources]
+  let left = SEARCH_LINKS_MAX
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
     const span = entry.span(id)
     if (span === undefined) continue
-    budget.left -= 1 + span.caused_by_span_ids.length
-    if (budget.left < 0) return undefined
+    const links = 1 + span.caused_by_span_ids.length
+    budget.left -= links
+    left -= links
+    if (budget.left < 0 || left < 0) return undefined
     for (const source of sourcesOf(span)) {
       if (source === spanId) return true
       if (seen.has(source)) continue

@@ -4,6 +4,7 @@
  */
 import type { StoredExecution } from "../../../domain/traces/StoredTrace.ts"
 import type { TraceErrorCode, TraceResult } from "../../../domain/traces/TraceOperation.ts"
+import type { LinkBudget } from "./LinkBudgets.ts"
 
 /** Spans of one execution, its root included. */
 export const SPANS_MAX = 100_000
@@ -61,11 +62,18 @@ export const tooManySpans = (executionId: string): TraceRefusal =>
       + "have; start a new execution"
   )
 
-export const tooManyLinks = (spanId: string): TraceRefusal =>
+const tooManyLinks = (spanId: string): TraceRefusal =>
   refuse(
     "too_many_spans",
-    `span_id: ${named(spanId)} follows from more spans than one request can check for a cycle; `
-      + "send fewer spans at once, or fewer caused_by_span_ids"
+    `span_id: ${named(spanId)} follows from more spans than can be checked for a cycle; send spans `
+      + "before those that follow from them, or fewer caused_by_span_ids"
+  )
+
+const linksUsedUp = (spanId: string): TraceRefusal =>
+  refuse(
+    "unavailable",
+    `span_id: ${named(spanId)} could not be checked for a cycle, as others took too much time to be; `
+      + "try again"
   )
 
 export const cycleOf = (spanId: string): TraceRefusal =>
@@ -74,3 +82,13 @@ export const cycleOf = (spanId: string): TraceRefusal =>
     `span_id: ${named(spanId)} would follow from itself through its parent_span_id or `
       + "caused_by_span_ids; leave out what closes the cycle"
   )
+
+/** Of a span that closes a cycle, or of which that was not found out; `left` is what was left then. */
+export const cycleRefusal = (
+  spanId: string,
+  closes: true | undefined,
+  { left }: LinkBudget
+): TraceRefusal => {
+  if (closes === true) return cycleOf(spanId)
+  return left < 0 ? linksUsedUp(spanId) : tooManyLinks(spanId)
+}

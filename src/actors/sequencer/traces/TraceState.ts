@@ -8,6 +8,7 @@ import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import { formatMicros } from "../../../domain/Timestamp.ts"
 import { holdsItsHashes, parseFact } from "../../../domain/traces/TraceFact.ts"
 import type { LoadedExecution } from "../../../ports/TraceStore.ts"
+import { LinkBudgets, type LinkChanges } from "./LinkBudgets.ts"
 import { PARENT_WAIT_MICROS } from "./LocalRoots.ts"
 import { ExecutionEntry } from "./TraceEntry.ts"
 import {
@@ -95,13 +96,17 @@ const sizeOf = (entry: ExecutionEntry): number => 1 + entry.spans.size
 
 export class TraceState {
   readonly #tenants = new Map<string, TenantTraces>()
-  /** Least recently touched first. */
+  /** Least recently touched first, without those that wait. */
   readonly #touched = new Set<ExecutionEntry>()
   /** In the order of their last fact, but for those that were loaded. */
   readonly #ended = new Set<ExecutionEntry>()
-  /** Executions that end by the clock alone: nothing runs in them, and a parent may still come. */
+  /**
+   * Executions that end by the clock alone, and do not leave before: nothing runs in them, and a
+   * parent may still come. Or it has to be found out whether that is so.
+   */
   readonly #waiting = new Set<ExecutionEntry>()
   readonly #staged = new StagedTraces()
+  readonly #links = new LinkBudgets()
   #size = 0
 
   /** Executions and spans in memory. */
@@ -121,6 +126,11 @@ export class TraceState {
     return this.#tenants.get(tenantId)?.executionOf.get(spanId)
   }
 
+  /** Links between spans that searches for cycles of a tenant may follow now. */
+  linksLeft(tenantId: string, nowMicros: number): number {
+    return this.#links.left(tenantId, nowMicros)
+  }
+
   /** Take one record of the changelog into account, in the order of the log. */
   replay(key: string, value: Buffer | null): void {
     this.#staged.replay(key, value)
@@ -129,7 +139,7 @@ export class TraceState {
   /** Everything that the changelog has to hold, as records. */
   snapshot(): ReadonlyArray<StateRecord> {
     this.#settle()
-    return [...this.#touched].flatMap(recordsOf)
+    return [...this.#touched, ...this.#waiting].flatMap(recordsOf)
   }
 
   /**
@@ -177,7 +187,6 @@ export class TraceState {
     let steps = 0
     const consider = (entry: ExecutionEntry): void => {
       steps += 1
-      if (this.#waiting.has(entry)) return
       if (entry.header.last_offset >= tracesNextVisible || leaving.has(entry)) return
       leaving.add(entry)
       leavingSize += sizeOf(entry)
@@ -199,15 +208,23 @@ export class TraceState {
   /** Executions in memory as a whole whose wait for a parent is over, `most` at most. */
   due(nowMicros: number, most: number): ReadonlyArray<ExecutionEntry> {
     return this.#dueOf(most, (entry) => {
-      return entry.header.complete && entry.impliedEnd(nowMicros) !== undefined
+      if (!entry.header.complete) return false
+      const isDue = entry.impliedEnd(nowMicros) !== undefined
+      if (!entry.isWaiting) this.#place(entry)
+      return isDue
     })
   }
 
-  /** Those that may be due, and have to be loaded before that is known. */
+  /**
+   * Those that may be due, and have to be loaded before that is known. The next time others come
+   * first: what can't be loaded holds up no others.
+   */
   dueInPart(nowMicros: number, most: number): ReadonlyArray<ExecutionEntry> {
-    return this.#dueOf(most, ({ header }) => {
+    const due = this.#dueOf(most, ({ header }) => {
       return !header.complete && header.touched_at + PARENT_WAIT_MICROS <= nowMicros
     })
+    for (const entry of due) this.#place(entry)
+    return due
   }
 
   #dueOf(most: number, isDue: (entry: ExecutionEntry) => boolean): ReadonlyArray<ExecutionEntry> {
@@ -231,7 +248,8 @@ export class TraceState {
   }
 
   /** Take over what a chunk has changed, once it is committed. */
-  advance(changes: TraceEntryChanges, firstOffset: number): void {
+  advance(changes: TraceEntryChanges & LinkChanges, firstOffset: number): void {
+    this.#links.advance(changes)
     for (const changed of changes.entries) {
       const isUnlogged = staysUnlogged(changes, changed)
       const hasFacts = changed.lastFact !== -1
@@ -270,6 +288,7 @@ export class TraceState {
     this.#tenant(entry.tenantId).executions.set(entry.executionId, entry)
     this.#size += sizeOf(entry)
     this.#indexSpans(entry, entry.spans.keys())
+    entry.findRoots()
     this.#order(entry, true)
   }
 
@@ -279,13 +298,18 @@ export class TraceState {
   }
 
   #order(entry: ExecutionEntry, hasFacts: boolean): void {
-    this.#touched.delete(entry)
-    this.#touched.add(entry)
-    if (entry.isWaiting) this.#waiting.add(entry)
-    else this.#waiting.delete(entry)
-    if (!hasFacts || entry.header.status === "RUNNING") return
+    this.#place(entry)
+    if (!hasFacts) return
     this.#ended.delete(entry)
-    this.#ended.add(entry)
+    if (entry.header.status !== "RUNNING") this.#ended.add(entry)
+  }
+
+  /** At the end of those that wait, or of those that don't. */
+  #place(entry: ExecutionEntry): void {
+    this.#touched.delete(entry)
+    this.#waiting.delete(entry)
+    if (entry.isWaiting) this.#waiting.add(entry)
+    else this.#touched.add(entry)
   }
 
   #remove(entry: ExecutionEntry): void {

@@ -24,6 +24,7 @@ import { CommandDraft, type FindDuplicate, type TraceDraft } from "./TraceDraft.
 import { closesCycle, type ExecutionEntry } from "./TraceEntry.ts"
 import {
   cycleOf,
+  cycleRefusal,
   endedOtherwise,
   executionHasEnded,
   named,
@@ -33,7 +34,6 @@ import {
   SPANS_MAX,
   spanHasEnded,
   type TraceDecision,
-  tooManyLinks,
   tooManySpans
 } from "./TraceRefusals.ts"
 import { endOf } from "./TraceTimes.ts"
@@ -177,7 +177,7 @@ const startSpan = (
     )
   }
   const closes = closesCycle(entry, spanId, [parent, ...causedBy], command.links)
-  if (closes !== false) return closes === true ? cycleOf(spanId) : tooManyLinks(spanId)
+  if (closes !== false) return cycleRefusal(spanId, closes, command.links)
   if (header.spanCount >= SPANS_MAX) return tooManySpans(executionId)
   command.recordSpan(entry, spanId, { ...operation, parent, causes: causedBy })
   command.recordPayloads(entry, spanId, operation.payloads)

@@ -7,6 +7,8 @@ export interface Flaw {
   readonly message: string
   /** JSON text, or bytes in base64; a name. */
   readonly sent: string
+  /** It was more than is read of one message, whatever it is. */
+  readonly isTooMuch?: boolean
 }
 
 export class Flaws {

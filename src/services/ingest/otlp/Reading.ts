@@ -166,7 +166,8 @@ export const unread = <Type extends DescMessage>(
   const isRecord = level === SPLIT_LEVELS
   const message = isRecord ? create(type) : readable()
   const text = isRecord ? "" : sent()
-  flaws.add(message, { kind: "unreadable", message: reasonOf(error), sent: text })
+  const isTooMuch = error instanceof TooMuch || error instanceof TooDeep
+  flaws.add(message, { kind: "unreadable", message: reasonOf(error), sent: text, isTooMuch })
   return message
 }
 

@@ -1,8 +1,10 @@
 /** OpenTelemetry spans in every order that exporters send them in. */
+
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { SPANS_MAX } from "../../../../src/actors/sequencer/traces/TraceRefusals.ts"
 import { derivedUuid } from "../../../../src/domain/Identifiers.ts"
+import { finish } from "../../../../src/domain/Slices.ts"
 import { graphOf } from "../../../../src/domain/traces/ExecutionGraph.ts"
 import { chunkOf, type PreparedPayload, wholeValue } from "../../../../src/domain/traces/Payload.ts"
 import type {
@@ -529,7 +531,7 @@ describe("OpenTelemetry spans", () => {
     partition.run(otlpSpan("t", "a", { causedBy: ["b"] }))
     assert.deepStrictEqual(partition.run(otlpSpan("t", "b")).errors, [])
     const { spans } = partition.view("t")
-    const graph = graphOf({ rootSpanId: "a", spans, eventCounts: new Map() })
+    const graph = finish(graphOf({ rootSpanId: "a", spans, eventCounts: new Map() }))
     assert.deepStrictEqual(
       graph.edges.map(({ source, target, type }) => [type, source, target]),
       [["caused_by", "b", "a"]]

@@ -1,6 +1,7 @@
 /** What the sequencer keeps of executions, what it lets go, and what a restart finds. */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
+import { TENANT_LINKS_MAX } from "../../../../src/actors/sequencer/traces/LinkBudgets.ts"
 import { missingExecutionsOf } from "../../../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { TraceDraft } from "../../../../src/actors/sequencer/traces/TraceDraft.ts"
 import { closesCycle } from "../../../../src/actors/sequencer/traces/TraceEntry.ts"
@@ -392,6 +393,66 @@ describe("what is wanted", () => {
   })
 })
 
+describe("executions that end by the clock", () => {
+  const open = (id: string) => {
+    const { endedAt: _, ...running } = otlpSpan(id, `${id}-child`, { parentSpanId: `${id}-gone` })
+    return running as TraceOperation
+  }
+
+  it("are not those that run, which leave after a restart as before", () => {
+    const memory = new Memory()
+    memory.run(NOW, open("runs"))
+    memory.run(NOW, otlpSpan("waits", "child", { parentSpanId: "gone" }))
+    for (const restarts of [0, 1]) {
+      if (restarts === 1) memory.restart()
+      assert.deepStrictEqual(memory.leaving(at(3_600)), ["runs"])
+      assert.deepStrictEqual(
+        memory.state.due(microsOf(at(3_600)), 9).map(({ executionId }) => executionId),
+        ["waits"]
+      )
+    }
+  })
+
+  it("are loaded one after the other, whatever of them can't be", () => {
+    const memory = new Memory()
+    for (const id of ["a", "b", "c"]) {
+      const records = memory.run(NOW, otlpSpan(id, `${id}-child`, { parentSpanId: "gone" }))
+      memory.write(
+        records.map(({ key, value }) => ({
+          key,
+          value: key.startsWith("x/")
+            ? `${value}`.replace('"partial":false', '"partial":true')
+            : value
+        }))
+      )
+    }
+    memory.restart()
+    const named = Array.from({ length: 4 }, () =>
+      memory.state.dueInPart(microsOf(at(3_600)), 1).map(({ executionId }) => executionId)
+    )
+    assert.deepStrictEqual(named, [["a"], ["b"], ["c"], ["a"]])
+  })
+
+  it("are those too whose local roots were too many to be counted at once", () => {
+    const memory = new Memory()
+    memory.run(NOW, otlpSpan("t", "child", { parentSpanId: "root" }))
+    const draft = new TraceDraft(memory.state, new Map(), NOW)
+    draft.linksOf(TENANT).left = 0
+    const late = command(TENANT, [otlpSpan("t", "root")])
+    draft.takeOver(applyTraces(draft, late, () => undefined).command)
+    assert.notInclude(
+      draft.facts.map(({ type }) => type),
+      "execution.ended"
+    )
+    memory.state.advance(draft, memory.next)
+    const due = memory.state.due(microsOf(NOW), 9)
+    assert.deepStrictEqual(
+      due.map(({ executionId }) => executionId),
+      ["t"]
+    )
+  })
+})
+
 describe("the search for a cycle", () => {
   it("follows parents and causes, and gives up with its budget", () => {
     const memory = new Memory()
@@ -415,5 +476,41 @@ describe("the search for a cycle", () => {
     assert.strictEqual(closes("s100", ["s0"], 50), undefined)
     assert.strictEqual(closes("new", ["s0"], 0), false)
     assert.strictEqual(closes("new", ["new"], 0), true)
+  })
+
+  it("takes no more of a partition than its tenant has, which comes back with time", () => {
+    const memory = new Memory()
+    const causes = (to: number) =>
+      Array.from({ length: Math.min(256, to) }, (_, back) => `s${to - 1 - back}`)
+    for (let from = 0; from < 1_500; from += 500) {
+      const some = Array.from({ length: 500 }, (_, index) => {
+        const at = from + index
+        return otlpSpan("t", `s${at}`, { parentSpanId: "root", causedBy: causes(at) })
+      })
+      memory.run(NOW, ...some)
+    }
+    memory.run(NOW, otlpSpan("t", "below", { parentSpanId: "late", causedBy: ["later"] }))
+    const spent = (now: string) => TENANT_LINKS_MAX - memory.state.linksLeft(TENANT, microsOf(now))
+    const code = (now: string, parent: string, missing: string) => {
+      const draft = new TraceDraft(memory.state, new Map(), now)
+      const span = otlpSpan("t", missing, { parentSpanId: parent })
+      const { command: done, errors } = applyTraces(draft, command(TENANT, [span]), () => undefined)
+      draft.takeOver(done)
+      memory.state.advance(draft, memory.next)
+      return errors[0]?.code
+    }
+    assert.strictEqual(spent(NOW), 0)
+    assert.strictEqual(code(NOW, "s100", "late"), undefined)
+    assert.isAbove(spent(NOW), 1_000)
+    for (let times = 0; times < 2; times++) {
+      assert.strictEqual(code(NOW, "s1499", "later"), "too_many_spans")
+    }
+    for (let times = 0; times < 50; times++) {
+      assert.strictEqual(code(NOW, "s1498", "later"), "unavailable")
+      assert.strictEqual(spent(NOW), TENANT_LINKS_MAX)
+    }
+    assert.strictEqual(memory.state.linksLeft("globex", microsOf(NOW)), TENANT_LINKS_MAX)
+    assert.strictEqual(code(at(1), "s1498", "later"), "too_many_spans")
+    assert.strictEqual(spent(at(3)), 0)
   })
 })

@@ -1,7 +1,9 @@
 /** Runs that SDKs have sent, recorded under test/examples: what alk makes of them. */
+
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
 import type { JsonObject } from "../../../../src/domain/json/Json.ts"
+import { finish } from "../../../../src/domain/Slices.ts"
 import { inferEdges } from "../../../../src/domain/traces/InferredEdges.ts"
 import { comparedSpan, totalsOf } from "../../../../src/domain/traces/RunDiff.ts"
 import { spanGraphOf } from "../../../../src/domain/traces/SpanGraph.ts"
@@ -51,9 +53,9 @@ const callsOf = (spans: Shown) =>
 /** Inferred edges, by rule and the names of the spans. */
 const edgesOf = (spans: Shown) => {
   const root = spans.find(({ parent_span_id }) => parent_span_id === undefined)!
-  const graph = spanGraphOf({ rootSpanId: root.id, spans, eventCounts: new Map() })
+  const graph = finish(spanGraphOf({ rootSpanId: root.id, spans, eventCounts: new Map() }))
   const nameOf = (id: string) => spans.find((span) => span.id === id)!.name
-  return inferEdges(graph).edges.map(({ rule, source, target }) =>
+  return finish(inferEdges(graph)).edges.map(({ rule, source, target }) =>
     [rule, nameOf(source), nameOf(target)].join("|")
   )
 }

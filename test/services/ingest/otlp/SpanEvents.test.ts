@@ -1,5 +1,7 @@
 /** Calls of tools that only the events of spans tell of, as instrumentations write them. */
+
 import { assert, describe, it } from "vitest"
+import { finish } from "../../../../src/domain/Slices.ts"
 import { callsInEvents } from "../../../../src/domain/traces/GraphHints.ts"
 import { inferEdges } from "../../../../src/domain/traces/InferredEdges.ts"
 import { spanGraphOf } from "../../../../src/domain/traces/SpanGraph.ts"
@@ -125,8 +127,10 @@ const edgesOf = (spans: ReadonlyArray<Json>): ReadonlyArray<string> => {
     }
   })
   const nameOf = (id: string) => shown.find((one) => one.id === id)!.name
-  const graph = spanGraphOf({ rootSpanId: shown[0]!.id, spans: shown, eventCounts: new Map() })
-  return inferEdges(graph)
+  const graph = finish(
+    spanGraphOf({ rootSpanId: shown[0]!.id, spans: shown, eventCounts: new Map() })
+  )
+  return finish(inferEdges(graph))
     .edges.map(({ rule, source, target }) => `${rule} ${nameOf(source)} ${nameOf(target)}`)
     .filter((edge) => edge.startsWith("tool_"))
 }
