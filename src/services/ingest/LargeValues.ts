@@ -8,6 +8,7 @@ import { canonicalize, quote } from "../../domain/json/CanonicalJson.ts"
 import { isObject, type JsonObject, type JsonValue } from "../../domain/json/Json.ts"
 import { NESTING_MAX } from "../../domain/json/StrictJson.ts"
 import { isLonger } from "../../domain/json/TextSize.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import {
   beginningOf,
   CHUNK_BYTES,
@@ -17,6 +18,7 @@ import {
   type PreparedPayload,
   referenceTo
 } from "../../domain/traces/Payload.ts"
+import type { PreparedDetails } from "../../domain/traces/TraceFact.ts"
 import { hashedDetails } from "./HashedDetails.ts"
 
 /** Values that one operation may refer to. */
@@ -68,11 +70,11 @@ const SHORT_ESCAPES = new Set([..."\b\f\n\r\t"].map((text) => text.charCodeAt(0)
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** Counted, not written: each control character becomes seven. */
+/** Counted, not written: each control character becomes seven. Above `VALUES_ROOM` at least that. */
 export const encodedSize = (text: string, bytes: number): Encoded => {
   let more = QUOTES
   if (ESCAPED.test(text)) {
-    for (let index = 0; index < text.length; index++) {
+    for (let index = 0; index < text.length && bytes + more <= VALUES_ROOM; index++) {
       const unit = text.charCodeAt(index)
       if (unit === QUOTE || unit === BACKSLASH) more += ESCAPED_TWICE
       else if (unit < 0x20) more += SHORT_ESCAPES.has(unit) ? ESCAPED_SHORT : ESCAPED_LONG
@@ -81,7 +83,7 @@ export const encodedSize = (text: string, bytes: number): Encoded => {
   return { characters: text.length + more, bytes: bytes + more }
 }
 
-const never = (): boolean => false
+const never = (_hash: string): boolean => false
 
 export const roomForValues = (): Room => ({ left: VALUES_ROOM })
 
@@ -155,19 +157,22 @@ export class ValuesApart {
     return characters
   }
 
-  /** For the command, without the pieces of those that are there; undefined if there are none. */
-  payloads(isThere: (hash: string) => boolean = never): ReadonlyArray<PreparedPayload> | undefined {
+  /**
+   * For the command, without the pieces of those that are there, one piece in a step; undefined if
+   * there are none.
+   */
+  *payloads(isThere = never): Sliced<ReadonlyArray<PreparedPayload> | undefined> {
     if (this.#values.size === 0) return undefined
-    return [...this.#values].map(([sha256, { text }]) =>
-      isThere(sha256)
-        ? { sha256 }
-        : {
-            sha256,
-            chunks: chunksOf(text, sha256).map((payload) =>
-              hashedDetails(canonicalize({ payload }))
-            )
-          }
-    )
+    const payloads: Array<PreparedPayload> = []
+    for (const [sha256, { text }] of this.#values) {
+      const chunks: Array<PreparedDetails> = []
+      for (const payload of isThere(sha256) ? [] : chunksOf(text, sha256)) {
+        yield
+        chunks.push(hashedDetails(canonicalize({ payload })))
+      }
+      payloads.push({ sha256, ...(chunks.length === 0 ? {} : { chunks }) })
+    }
+    return payloads
   }
 
   #add(text: string, measured: Measured): boolean {

@@ -40,6 +40,7 @@ import { isLonger } from "../../domain/json/TextSize.ts"
 import { unknownField } from "../../domain/NearestName.ts"
 import { dedupKeyOf } from "../../domain/records/Command.ts"
 import type { PreparedEvent } from "../../domain/records/EventBatch.ts"
+import { finish } from "../../domain/Slices.ts"
 import { currentTime, parseTimestamp } from "../../domain/Timestamp.ts"
 import type { PreparedPayload } from "../../domain/traces/Payload.ts"
 import { type Room, ValuesApart, withoutLargeMembers } from "./LargeValues.ts"
@@ -283,7 +284,7 @@ const checkMetadata = (
   }
   if (values.truncated > 0) return refuse("metadata_too_large", "metadata", NO_ROOM)
   const fields = cut.moved?.map((name) => shownPath(`metadata.${name}`)) ?? ["metadata"]
-  return { text: cut.text, whole, apart: { fields, payloads: values.payloads() ?? [] } }
+  return { text: cut.text, whole, apart: { fields, payloads: finish(values.payloads()) ?? [] } }
 }
 
 export const tooLarge = (text: string, bytesMax: number): string =>
@@ -438,7 +439,7 @@ const sentText = ({ actor, item, metadata, resource, texts, warnings }: Checked)
 
 type Writable<A> = { -readonly [K in keyof A]: A[K] }
 
-const finish = (checked: Checked, options: PrepareOptions, limits: PrepareLimits): Prepared => {
+const preparedOf = (checked: Checked, options: PrepareOptions, limits: PrepareLimits): Prepared => {
   const { id, item, metadata, texts, warnings } = checked
   const { index, secret, tenantId } = options
   const sent = sentText(checked)
@@ -489,7 +490,7 @@ export const prepareItem = (value: unknown, options: PrepareOptions): Prepared =
   const limits = options.limits ?? defaultPrepareLimits
   try {
     if (!isObject(value)) return refuse("invalid_value", "event", "must be a JSON object")
-    return finish(check(value, options, limits), options, limits)
+    return preparedOf(check(value, options, limits), options, limits)
   } catch (error) {
     return prepareError(error, "event")
   }

@@ -13,7 +13,7 @@ import type { StrictResult } from "../../domain/json/StrictJson.ts"
 import { isLonger } from "../../domain/json/TextSize.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
 import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
-import type { Sliced } from "../../domain/Slices.ts"
+import { finish, type Sliced } from "../../domain/Slices.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
 import {
   type PreparedDetails,
@@ -210,7 +210,7 @@ const errorOf = (item: Fields, apart: ValuesApart): string | undefined => {
 
 /** The values that an operation refers to, as its member. */
 const payloadsMember = (apart: ValuesApart): Pick<StartSpan, "payloads"> =>
-  defined({ payloads: apart.payloads() })
+  defined({ payloads: finish(apart.payloads()) })
 
 /** RFC 8785 texts of details by name; undefined was not sent. */
 type DetailTexts = Readonly<Record<string, string | undefined>>

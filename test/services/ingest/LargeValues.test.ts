@@ -5,6 +5,7 @@ import { assert, describe, it } from "vitest"
 import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../src/domain/json/Json.ts"
 import { NESTING_MAX } from "../../../src/domain/json/StrictJson.ts"
+import { finish } from "../../../src/domain/Slices.ts"
 import {
   PAYLOAD_VALUE_BYTES_MAX,
   type PayloadChunk,
@@ -43,7 +44,7 @@ const anyObject = fc.dictionary(
 
 const valuesOf = (apart: ValuesApart): ReadonlyMap<string, string | undefined> =>
   new Map(
-    (apart.payloads() ?? []).map(({ chunks = [], sha256: hash }) => {
+    (finish(apart.payloads()) ?? []).map(({ chunks = [], sha256: hash }) => {
       const pieces = chunks.map(({ text }) => JSON.parse(text).payload as PayloadChunk)
       return [hash, wholeValue(hash, pieces)]
     })
@@ -157,7 +158,7 @@ describe("an object that is given a size", () => {
       texts.map(({ a: { truncated } }) => truncated),
       [undefined, true]
     )
-    assert.strictEqual(second.payloads(), undefined)
+    assert.strictEqual(finish(second.payloads()), undefined)
   })
 
   it("counts what a text takes as a string of JSON in another", () => {

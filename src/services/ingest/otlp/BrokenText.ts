@@ -61,7 +61,7 @@ export const mended = (text: string): string => {
     ? text
     : text.replaceAll(BYTES_AS_HALVES, "\ufffd").toWellFormed()
   if (!whole.includes("\u0000")) return whole
-  // In place: a text for each that is replaced would be most of a gigabyte.
+  // In place: replacing makes a text for each.
   const bytes = Buffer.from(whole, "utf16le")
   const units = new Uint16Array(bytes.buffer, bytes.byteOffset, whole.length)
   for (let at = units.indexOf(0); at >= 0; at = units.indexOf(0, at + 1)) units[at] = 0xfffd

@@ -171,15 +171,15 @@ const prepareRecord = (record: LogRecord, options: RecordOptions) => {
   return { operation, apart, repairs }
 }
 
-const addRecord = (
+function* addRecord(
   prepared: Prepared<RecordOtlpEvents>,
   record: LogRecord,
   options: RecordOptions
-): void => {
+): Sliced<void> {
   const label = logLabelOf(options.index)
   try {
     const { repairs, ...operation } = prepareRecord(record, options)
-    prepared.add(label, [operation], repairs)
+    yield* prepared.add(label, [operation], repairs)
   } catch (error) {
     prepared.refuse(label, options.index, error)
   }
@@ -213,7 +213,7 @@ export function* prepareLogs(
         if (isMeant(record, flaws)) {
           events += 1
           if (events > SPANS_MAX) return tooMany(`more than ${SPANS_MAX} events of models`)
-          addRecord(prepared, record, { index, scope, resource, tenantId, limits, flaws })
+          yield* addRecord(prepared, record, { index, scope, resource, tenantId, limits, flaws })
           if (prepared.characters > REQUEST_CHARACTERS_MAX) {
             return tooMany(`the log records take over ${REQUEST_CHARACTERS_MAX} characters`)
           }

@@ -62,7 +62,7 @@ function* addSpan(prepared: Prepared, span: Span, options: PrepareOptions): Slic
   const label = labelOf(span, options.index)
   try {
     const { operations, repairs } = yield* prepareSpan(span, options)
-    prepared.add(label, operations, repairs)
+    yield* prepared.add(label, operations, repairs)
     noteFirst(options.introduced, operations[0]!.operation)
   } catch (error) {
     prepared.refuse(label, options.index, error)

@@ -3,6 +3,7 @@
  * the log takes at once, and what of them was refused, cut or repaired.
  */
 import { defined } from "../../../domain/Defined.ts"
+import type { Sliced } from "../../../domain/Slices.ts"
 import type { RepairCode } from "../../../domain/traces/Repairs.ts"
 import type { RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
 import type { ValuesApart } from "../LargeValues.ts"
@@ -61,9 +62,9 @@ class Command<Operation extends SpanOperation> {
     return (hash) => this.#brought.has(`${executionId}/${hash}`)
   }
 
-  add(operation: Operation, apart: ValuesApart, characters: number): void {
+  *add(operation: Operation, apart: ValuesApart, characters: number): Sliced<void> {
     const { executionId } = operation
-    const payloads = apart.payloads(this.has(executionId))
+    const payloads = yield* apart.payloads(this.has(executionId))
     for (const { sha256 } of payloads ?? []) this.#brought.add(`${executionId}/${sha256}`)
     this.operations.push({ ...operation, ...defined({ payloads }) })
     this.characters += characters
@@ -79,7 +80,7 @@ class Commands<Operation extends SpanOperation = RecordOtlpSpan> {
     return this.#all.map(({ operations }) => operations)
   }
 
-  add(operation: Operation, apart: ValuesApart): void {
+  *add(operation: Operation, apart: ValuesApart): Sliced<void> {
     const own = charactersOf(operation)
     const charactersFor = (command: Command<Operation>): number =>
       own + apart.charactersIn(command.has(operation.executionId))
@@ -91,7 +92,7 @@ class Commands<Operation extends SpanOperation = RecordOtlpSpan> {
     const command = fits ? last : new Command<Operation>()
     if (!fits) this.#all.push(command)
     const more = charactersFor(command)
-    command.add(operation, apart, more)
+    yield* command.add(operation, apart, more)
     this.characters += more
   }
 }
@@ -131,14 +132,14 @@ export class Prepared<Operation extends SpanOperation = RecordOtlpSpan> {
   }
 
   /** An item, which may be several operations, and what was repaired of it. */
-  add(
+  *add(
     label: string,
     operations: ReadonlyArray<PreparedOperation<Operation>>,
     repairs: RepairLog
-  ): void {
+  ): Sliced<void> {
     let cut = 0
     for (const { apart, operation } of operations) {
-      this.#commands.add(operation, apart)
+      yield* this.#commands.add(operation, apart)
       this.#apart += apart.referred
       cut += apart.truncated
     }
