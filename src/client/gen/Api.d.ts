@@ -2730,7 +2730,7 @@ export interface components {
              * @enum {string|null}
              */
             readonly outcome?: "success" | "failure" | "error" | null;
-            /** @description Anything else, as a JSON object of at most 1048576 bytes and 64 levels; can be erased. Of more than 32768 bytes the largest members are kept apart, and references stand in their place (PayloadReference). Numbers that a double can't hold exactly are refused: send them as strings. */
+            /** @description Anything else, as a JSON object of at most 1048576 bytes and 64 levels; can be erased. Of more than 32768 bytes the largest members are kept apart, and a reference replaces each (PayloadReference). Numbers that a double can't hold exactly are refused: send them as strings. */
             readonly metadata?: {
                 readonly [key: string]: unknown;
             } | null;
@@ -2836,7 +2836,7 @@ export interface components {
              * @enum {string}
              */
             readonly outcome: "success" | "failure" | "error";
-            /** @description Anything else, as a JSON object of at most 1048576 bytes and 64 levels; can be erased. Of more than 32768 bytes the largest members are kept apart, and references stand in their place (PayloadReference). Numbers that a double can't hold exactly are refused: send them as strings. */
+            /** @description Anything else, as a JSON object of at most 1048576 bytes and 64 levels; can be erased. Of more than 32768 bytes the largest members are kept apart, and a reference replaces each (PayloadReference). Numbers that a double can't hold exactly are refused: send them as strings. */
             readonly metadata?: {
                 readonly [key: string]: unknown;
             } | null;

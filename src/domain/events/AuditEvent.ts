@@ -152,7 +152,7 @@ const MetadataInput = Schema.JsonObject.annotate({
   description:
     `Anything else, as a JSON object of at most ${METADATA_SENT_BYTES_MAX} bytes and ${NESTING_MAX} `
     + `levels; can be erased. Of more than ${METADATA_BYTES_MAX} bytes the largest members are kept `
-    + "apart, and references stand in their place (PayloadReference). Numbers that a double can't hold exactly are refused: send them as "
+    + "apart, and a reference replaces each (PayloadReference). Numbers that a double can't hold exactly are refused: send them as "
     + "strings.",
   examples: [{ ip: "192.0.2.1" }]
 })

@@ -1,5 +1,5 @@
 /**
- * Members of metadata that an event has no room for: in their place stand references, and the values
+ * Members of metadata that an event has no room for: references replace them, and the values
  * are facts of an execution that holds nothing else. It has no start, so that no list of executions
  * shows it.
  */

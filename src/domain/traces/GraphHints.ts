@@ -12,7 +12,8 @@
  * (`lk.function_tool.id`).
  */
 import { defined } from "../Defined.ts"
-import { isObject, type JsonObject, parseJson } from "../json/Json.ts"
+import { isObject, type JsonObject } from "../json/Json.ts"
+import { JSON_TEXT_MAX, JsonTexts } from "./JsonTexts.ts"
 import { TOKEN_NAMES } from "./SpanSummary.ts"
 import type { Span } from "./TraceResources.ts"
 
@@ -100,32 +101,21 @@ const TEXT_LENGTH_MAX = 1_024
 /** Ids of calls asked for, of those answered, and triggers, that a span has at most. */
 export const HINT_IDS_MAX = 10_000
 /**
- * Characters of one text that is read as JSON at most, and of all such texts of a span: attributes
- * are looked at before they are cut, and messages hold all that a model was told.
+ * Characters of all JSON texts of a span that are read: attributes are looked at before they are cut,
+ * and messages hold all that a model was told.
  */
-export const HINT_TEXT_MAX = 1_048_576
-const HINT_TEXTS_MAX = 2 * HINT_TEXT_MAX
+const HINT_TEXTS_MAX = 2 * JSON_TEXT_MAX
 
 const isText = (value: unknown): value is string =>
   typeof value === "string" && value !== "" && value.length <= TEXT_LENGTH_MAX
 
-const holdsMany = /^[ \t\n\r]*[[{]/
-
 /** What is read of the texts of one span. */
 class Texts {
-  #left = HINT_TEXTS_MAX
+  readonly #texts = new JsonTexts(HINT_TEXTS_MAX)
 
   /** A value, or the list or object that its text is; undefined for any other text. */
   structureOf(value: unknown): unknown {
-    if (typeof value !== "string") return value
-    const isRead = value.length <= Math.min(HINT_TEXT_MAX, this.#left) && holdsMany.test(value)
-    if (!isRead) return undefined
-    this.#left -= value.length
-    try {
-      return parseJson(value)
-    } catch {
-      return undefined
-    }
+    return typeof value === "string" ? this.#texts.structureOf(value) : value
   }
 
   listOf(value: unknown): ReadonlyArray<unknown> {
@@ -210,7 +200,7 @@ const stepOf = (value: unknown): number | undefined => {
 const triggersOf = (value: unknown, texts: Texts): ReadonlyArray<string> => {
   const list = texts.structureOf(value)
   if (Array.isArray(list)) return list.filter(isText)
-  if (typeof value !== "string" || value.length > HINT_TEXT_MAX) return []
+  if (typeof value !== "string" || value.length > JSON_TEXT_MAX) return []
   const quoted = [...value.matchAll(/'([^']+)'|"([^"]+)"/g)].map((match) => match[1] ?? match[2]!)
   return (quoted.length === 0 ? [value] : quoted).filter(isText)
 }

@@ -161,7 +161,7 @@ export class BackupFolder {
     return { file: `${SEGMENTS}/${name}`, from, to, records, bytes: bytes.length, sha256: digest }
   }
 
-  /** Lets a later run use the segment, should this one break off; a torn MAC is none. */
+  /** Lets a later run use the segment, should this one break off; an incomplete MAC is of no use to it. */
   keepMac({ file }: BackupSegment, mac: string): void {
     fs.writeFileSync(join(this.path, `${file}${MAC}`), mac, { mode: FILE_MODE })
   }

@@ -93,7 +93,6 @@ export class ValuesApart {
   readonly #values = new Map<string, LargeValue>()
   readonly #room: Room
   #measured = new Map<string, Measured>()
-  #written = new Map<JsonObject, string>()
   /** References to values that are stored, and to those that are not. */
   referred = 0
   truncated = 0
@@ -107,7 +106,6 @@ export class ValuesApart {
     const copied = new ValuesApart({ ...this.#room })
     copied.takeOver(this)
     copied.#measured = this.#measured
-    copied.#written = this.#written
     return copied
   }
 
@@ -117,15 +115,6 @@ export class ValuesApart {
     const made = { hash: sha256Hex(text), bytes: Buffer.byteLength(text) }
     this.#measured.set(text, made)
     return made
-  }
-
-  /** The RFC 8785 text of an object that goes as a whole, cut in the same way each time. */
-  textOf(object: JsonObject, cut: JsonObject): string {
-    const known = this.#written.get(object)
-    if (known !== undefined) return known
-    const text = canonicalize(cut)
-    this.#written.set(object, text)
-    return text
   }
 
   takeOver(other: ValuesApart): void {
@@ -313,8 +302,7 @@ const withoutTexts = byStep({ over: LARGE_VALUE_BYTES, preview: 64 })
 const withoutMembers: Cut = (object, apart) => {
   const whole = (value: JsonObject) => {
     const isOne = leftBeside(value, SURE_CHARACTERS) >= 0
-    const cut = isOne ? value : withoutTexts(value, apart)
-    return reference(apart.textOf(value, cut), 0, apart, true)
+    return reference(canonicalize(isOne ? value : withoutTexts(value, apart)), 0, apart, true)
   }
   if (!isObject(object["attributes"])) return whole(object)
   const { attributes, ...rest } = object

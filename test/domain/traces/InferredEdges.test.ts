@@ -5,13 +5,9 @@ import fc from "fast-check"
 import { assert, describe, it, vi } from "vitest"
 import type { JsonObject, JsonValue } from "../../../src/domain/json/Json.ts"
 import { finish } from "../../../src/domain/Slices.ts"
-import {
-  HINT_IDS_MAX,
-  HINT_TEXT_MAX,
-  hintMembers,
-  hintsOf
-} from "../../../src/domain/traces/GraphHints.ts"
+import { HINT_IDS_MAX, hintMembers, hintsOf } from "../../../src/domain/traces/GraphHints.ts"
 import { INFERRED_EDGES_MAX, inferEdges } from "../../../src/domain/traces/InferredEdges.ts"
+import { JSON_TEXT_MAX } from "../../../src/domain/traces/JsonTexts.ts"
 import { ordered, spanGraphOf } from "../../../src/domain/traces/SpanGraph.ts"
 import { fromJsonText, operationsOf, plain } from "../../services/ingest/otlp/support/Exports.ts"
 import { attributes, conventions } from "./support/Conventions.ts"
@@ -332,17 +328,17 @@ describe("inferred edges", () => {
     const names = ["gen_ai.input.messages", "gen_ai.output.messages", "metadata", "tool_calls"]
 
     it.each(names)("read none that is too long, and not all of many: %s", (name) => {
-      assert.isAbove(parsed({ [name]: filled("{},", HINT_TEXT_MAX / 2) }), HINT_TEXT_MAX / 2)
-      assert.strictEqual(parsed({ [name]: filled("{},", HINT_TEXT_MAX) }), 0)
-      const content = filled("{},", HINT_TEXT_MAX / 4)
+      assert.isAbove(parsed({ [name]: filled("{},", JSON_TEXT_MAX / 2) }), JSON_TEXT_MAX / 2)
+      assert.strictEqual(parsed({ [name]: filled("{},", JSON_TEXT_MAX) }), 0)
+      const content = filled("{},", JSON_TEXT_MAX / 4)
       const messages = Array.from({ length: 40 }, () => ({ content }))
-      assert.isAtMost(parsed({ [name]: messages }), 2 * HINT_TEXT_MAX)
+      assert.isAtMost(parsed({ [name]: messages }), 2 * JSON_TEXT_MAX)
     })
 
     it("have so many ids and triggers at most", () => {
       const ids = (name: string) =>
         Array.from({ length: 2 * HINT_IDS_MAX }, (_, n) => `${name}${n}`)
-      const quotes = "'a'".repeat(HINT_TEXT_MAX / 4)
+      const quotes = "'a'".repeat(JSON_TEXT_MAX / 4)
       const triggers = (text: unknown) =>
         hintsOf({
           metadata: {

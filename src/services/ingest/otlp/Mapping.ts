@@ -6,7 +6,8 @@
 import { defined } from "../../../domain/Defined.ts"
 import { isText } from "../../../domain/events/AuditEvent.ts"
 import { isClientId } from "../../../domain/Identifiers.ts"
-import { isObject, type JsonObject, type JsonValue, parseJson } from "../../../domain/json/Json.ts"
+import { isObject, type JsonObject, type JsonValue } from "../../../domain/json/Json.ts"
+import { JSON_TEXT_MAX, JsonTexts } from "../../../domain/traces/JsonTexts.ts"
 import {
   ANY,
   type Conditions,
@@ -129,38 +130,13 @@ export const spanNameOf = (name: string, attributes: JsonObject): string => {
   return name
 }
 
-/** Characters of all JSON texts of a span that are looked into: outputs of models may be in them. */
-const LOOKED_INTO_MAX = 1_048_576
-
-/** The JSON texts among attributes, each read once, for as long as there is room. */
-class JsonTexts {
-  readonly #read = new Map<string, unknown>()
-  #left = LOOKED_INTO_MAX
-
-  /** The object that a text is; undefined for anything else. */
-  objectIn(text: string): unknown {
-    if (this.#read.has(text)) return this.#read.get(text)
-    if (text.length > this.#left || !text.startsWith("{")) return undefined
-    this.#left -= text.length
-    let object: unknown
-    try {
-      object = parseJson(text)
-    } catch {
-      // No JSON, so nothing is said in it.
-    }
-    this.#read.set(text, object)
-    return object
-  }
-}
-
+/** By the attributes of a span: a field after the other looks into the same texts. */
 const jsonTexts = new WeakMap<JsonObject, JsonTexts>()
 
 const jsonTextsOf = (attributes: JsonObject): JsonTexts => {
-  const known = jsonTexts.get(attributes)
-  if (known !== undefined) return known
-  const made = new JsonTexts()
-  jsonTexts.set(attributes, made)
-  return made
+  const texts = jsonTexts.get(attributes) ?? new JsonTexts(JSON_TEXT_MAX)
+  jsonTexts.set(attributes, texts)
+  return texts
 }
 
 /** A member of an attribute's value, which may be the JSON text of an object. */
@@ -171,7 +147,8 @@ const memberOf = (
 ): unknown => {
   const value = attributes[attribute]
   if (members.length === 0) return value
-  let found: unknown = typeof value === "string" ? jsonTextsOf(attributes).objectIn(value) : value
+  let found: unknown =
+    typeof value === "string" ? jsonTextsOf(attributes).structureOf(value) : value
   for (const member of members) {
     if (!isObject(found) || !Object.hasOwn(found, member)) return undefined
     found = found[member]

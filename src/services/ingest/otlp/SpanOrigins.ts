@@ -1,6 +1,6 @@
 /**
  * What the spans of one resource and scope have in common, made once for all of them: the texts
- * that stand in the metadata of each, and what of them is stored apart.
+ * that the metadata of each holds, and what of them is stored apart.
  */
 import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
