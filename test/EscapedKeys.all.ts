@@ -36,6 +36,8 @@ import { TestChain } from "./exports/support/Chains.ts"
 import { PackWorld, signer } from "./exports/support/PackWorld.ts"
 import { problemsOf, Verifiers } from "./exports/support/Verifiers.ts"
 import { arm, armingFor, freshName, respelled, victims } from "./support/EscapedKeys.ts"
+import { commandWithHead } from "./support/Events.ts"
+import { storedProgress } from "./support/StoredProgress.ts"
 
 const filesBelow = (folder: string): ReadonlyArray<string> =>
   readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -144,7 +146,7 @@ const entries = {
 
 /** What reads a text of one object, and such a text. */
 const readers: ReadonlyArray<readonly [string, (text: string) => unknown, string]> = [
-  ["a command's first line", (text) => decodeCommand(Buffer.from(text), 1), command],
+  ["the head of a command", (text) => decodeCommand(commandWithHead(text)), command],
   ["an operation on a trace", decodeOperation, '{"index":0,"op":"span.end","spanId":"s"}'],
   ...Object.entries(entries).map(
     ([key, entry]) =>
@@ -157,7 +159,11 @@ const readers: ReadonlyArray<readonly [string, (text: string) => unknown, string
   ["a head", state("head/acme"), JSON.stringify(head)],
   ["a trace head", state("trace-head/acme"), JSON.stringify(head)],
   ["a checkpoint", state("checkpoint/acme"), JSON.stringify(checkpoint)],
-  ["the last command", state("applied"), JSON.stringify({ command_offset: 3, events_next: 4 })],
+  [
+    "the last command",
+    state("applied"),
+    JSON.stringify(storedProgress({ command_offset: 3, events_next: 4 }))
+  ],
   ["the owner", state("owner"), JSON.stringify({ owner: "o" })],
   ["the partitions", state("meta"), JSON.stringify({ partitions: 4 })]
 ]

@@ -67,8 +67,7 @@ const command = (round: number, index: number): Command => {
 
 const valuesOf = (round: number): ReadonlyArray<Buffer> =>
   Array.from({ length: COMMANDS }, (_, index) => {
-    const { value } = encodeCommand(command(round, index))
-    return value as Buffer
+    return encodeCommand(command(round, index))
   })
 
 const spent = new Map<string, number>()
@@ -91,7 +90,7 @@ const once = async (values: ReadonlyArray<Buffer>): Promise<void> => {
   const chunk = await measured("decode", () =>
     values.map((value, index): ReceivedCommand => {
       const offset = state.applied + 1 + index
-      return { offset, value, command: decodeCommand(value, 2) }
+      return { offset, value, command: decodeCommand(value) }
     })
   )
   const changes = await measured("step", () => step(state, chunk, checkpointSigner, LATER))

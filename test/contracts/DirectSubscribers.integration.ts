@@ -406,7 +406,7 @@ const checkRecord = (topic: TopicKind, line: Line): string => {
   if (line.headers[RECEIPT_HEADER] === "of-bytes" && topic === "commands") return kind!
   if (value === undefined && LEAVING.has(kind!)) return kind!
   assert.isDefined(value, `${topic}: an unexpected tombstone`)
-  const fault = faultInValue(kind!, record.value, Number(line.headers[FORMAT_HEADER]))
+  const fault = faultInValue(kind!, record.value)
   assert.isUndefined(fault, `${topic}: ${JSON.stringify(line)}`)
   return kind!
 }

@@ -79,7 +79,7 @@ const unpackWindow = (value: Buffer): ReadonlyArray<unknown> =>
 
 const ENTRY_BYTES = 128
 
-/** The events of a command of format 2 or 4, from where their number is: entry and body of each. */
+/** The events of a command, from where their number is: entry and body of each. */
 const unpackEvents = (value: Buffer, start: number): ReadonlyArray<unknown> => {
   const count = value.readUInt32LE(start)
   const bodies = value.subarray(start + 4 + count * ENTRY_BYTES)
@@ -108,28 +108,19 @@ const unpackEvents = (value: Buffer, start: number): ReadonlyArray<unknown> => {
   })
 }
 
-const faultInCommand = (value: Buffer, format: number): string | undefined => {
-  const isBinary = format === 2 || format === 4
-  const headerEnd = isBinary ? 4 + value.readUInt32LE(0) : undefined
-  const [first, ...lines] = isBinary
-    ? [value.toString("utf8", 4, headerEnd)]
-    : value.toString().split("\n")
-  const header = JSON.parse(first!) as { readonly kind: string }
-  const faults = isBinary
-    ? unpackEvents(value, headerEnd!).map((event) => faultIn("command", event, "event"))
-    : lines.map((line) =>
-        header.kind === "trace"
-          ? faultIn("command", JSON.parse(line), "traceLine")
-          : faultIn("command", line, "eventLine")
-      )
+const faultInCommand = (value: Buffer): string | undefined => {
+  const headerEnd = 4 + value.readUInt32LE(0)
+  const header = JSON.parse(value.toString("utf8", 4, headerEnd)) as { readonly kind: string }
+  const lines = value.toString("utf8", headerEnd).split("\n")
+  const faults =
+    header.kind === "trace"
+      ? lines.map((line) => faultIn("command", JSON.parse(line), "traceLine"))
+      : unpackEvents(value, headerEnd).map((event) => faultIn("command", event, "event"))
   return faultIn("command", header) ?? faults.find((fault) => fault !== undefined)
 }
 
-/**
- * What is wrong with the value of a record, read as the schema of this name says. `format`: that of
- * its header `alk-format`.
- */
-export const faultInValue = (name: string, value: Buffer, format = 1): string | undefined => {
+/** What is wrong with the value of a record, read as the schema of this name says. */
+export const faultInValue = (name: string, value: Buffer): string | undefined => {
   switch (name) {
     case "quarantine":
       return faultIn(name, value.toString("base64"))
@@ -138,7 +129,7 @@ export const faultInValue = (name: string, value: Buffer, format = 1): string | 
         ? faultIn(name, unpackWindow(value))
         : `${value.length} bytes are no whole entries`
     case "command":
-      return faultInCommand(value, format)
+      return faultInCommand(value)
     default:
       return faultIn(name, JSON.parse(value.toString()))
   }

@@ -1,8 +1,3 @@
-/**
- * What the program writes is what the published schemas say: records made by its own functions
- * pass, and the same records with any one thing wrong do not.
- */
-import { readFileSync } from "node:fs"
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { advance, stateRecords } from "../../src/actors/sequencer/Changelog.ts"
@@ -55,10 +50,6 @@ import { prepareItem } from "../../src/services/ingest/Prepare.ts"
 import { eventsIn } from "../support/PackedEvents.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { faultIn, faultInValue, kindsOf, publishedNames } from "./Published.ts"
-
-const commandsOfFormat1 = JSON.parse(
-  readFileSync("test/domain/records/commandsOfFormat1.json", "utf8")
-) as ReadonlyArray<string>
 
 const NOW = "2026-11-21T12:00:00.000000Z"
 const SECRET = "a secret of the tests that is long enough"
@@ -230,10 +221,9 @@ const commands: ReadonlyArray<Command> = [
 
 const receivedCommands: ReadonlyArray<ReceivedCommand> = [
   ...commands.map((sent, offset): ReceivedCommand => {
-    const { format, value } = encodeCommand(sent)
-    const bytes = Buffer.from(value)
+    const value = encodeCommand(sent)
     const mark = { writer: "1795262400000000-0a0b0c0d", number: offset + 1 }
-    return { offset, value: bytes, mark, command: decodeCommand(bytes, format) }
+    return { offset, value, mark, command: decodeCommand(value) }
   }),
   {
     offset: commands.length,
@@ -311,14 +301,7 @@ const entryOf = ({ kind }: RegistryEntry): string => schemaOf[kind]
 describe("records of the program pass their schema", () => {
   it("commands, every line and every event of them", () => {
     for (const sent of commands) {
-      const { format, value } = encodeCommand(sent)
-      assert.isUndefined(faultInValue("command", Buffer.from(value), format))
-    }
-  })
-
-  it("commands of format 1, as an earlier version has written them", () => {
-    for (const value of commandsOfFormat1) {
-      assert.isUndefined(faultInValue("command", Buffer.from(value), 1))
+      assert.isUndefined(faultInValue("command", encodeCommand(sent)))
     }
   })
 
@@ -458,7 +441,7 @@ interface Sample {
 }
 
 const headOfCommand = (sent: Command): Record<string, unknown> => {
-  const value = Buffer.from(encodeCommand(sent).value)
+  const value = encodeCommand(sent)
   return JSON.parse(value.toString("utf8", 4, 4 + value.readUInt32LE(0)))
 }
 
@@ -568,25 +551,6 @@ describe("broken records fail their schema", () => {
     assert.isDefined(faultIn("audit-event", headers, "headers"))
   })
 
-  it("an event line with a field less, a field more, a wrong mark or a line feed", () => {
-    const line = commandsOfFormat1[0]!.split("\n")[2]!
-    const fields = line.split("\t")
-    assert.isUndefined(faultIn("command", line, "eventLine"))
-    assert.strictEqual(fields.length, 8)
-    const wrong = [
-      fields.slice(1),
-      [...fields, ""],
-      fields.with(0, "-1"),
-      ...[1, 2, 3, 4, 5].map((field) => fields.with(field, "none")),
-      fields.with(6, "evt-1"),
-      fields.with(7, "{}"),
-      fields.with(7, `${fields[7]!}\n`)
-    ]
-    for (const changed of wrong) {
-      assert.isDefined(faultIn("command", changed.join("\t"), "eventLine"), changed.join(" "))
-    }
-  })
-
   it("a window that is cut", () => {
     const window = state.find((record) => record.key.startsWith("dedup/"))!.value as Buffer
     assert.isUndefined(faultInValue("state-window", window))
@@ -626,10 +590,9 @@ describe("the forms in the schemas", () => {
       fc.property(fc.array(items, { minLength: 1, maxLength: 5 }), (sent) => {
         const made = command("acme", sent)
         accepted += made.events.count
-        const encoded = encodeCommand(made)
-        const value = Buffer.from(encoded.value)
-        assert.isUndefined(faultInValue("command", value, encoded.format))
-        const received = { offset: 0, value, command: decodeCommand(value, encoded.format) }
+        const value = encodeCommand(made)
+        assert.isUndefined(faultInValue("command", value))
+        const received = { offset: 0, value, command: decodeCommand(value) }
         const own = emptyState(0, 1, { dedup: 10, idempotency: 10 })
         for (const { body } of eventsIn(step(own, [received], checkpointSigner, NOW))) {
           assert.isUndefined(faultInValue("audit-event", Buffer.from(body)), body)

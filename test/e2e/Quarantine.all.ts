@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { Kafka, logLevel, Partitioners } from "kafkajs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { makeReceiptId, uuidv7 } from "../../src/domain/Identifiers.ts"
-import type { Command } from "../../src/domain/records/Command.ts"
+import { COMMAND_FORMAT, type Command } from "../../src/domain/records/Command.ts"
 import { encodeCommand } from "../../src/domain/records/CommandBytes.ts"
 import { CommandWriter } from "../../src/domain/records/CommandWriter.ts"
 import { RecordMac } from "../../src/domain/records/RecordMac.ts"
@@ -55,10 +55,9 @@ const genuine = (own: Partial<Command>, events: number, more: Record<string, str
   const secret = readFileSync(join(data, "secret"), "utf8").trim()
   const receiptId = makeReceiptId(secret, "acme", uuidv7())
   const command = { ...ingestCommand("acme", events), receiptId, ...own } as Command
-  const { format, value } = encodeCommand(command)
-  const bytes = Buffer.from(value)
+  const bytes = encodeCommand(command)
   const headers = {
-    "alk-format": String(format),
+    "alk-format": String(COMMAND_FORMAT),
     "alk-receipt": command.receiptId,
     "alk-tenant": command.tenantId,
     ...more

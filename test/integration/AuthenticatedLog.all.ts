@@ -3,6 +3,7 @@
  * goes on, says so, and answers as before. And the start of authentication in topics of an older
  * version.
  */
+
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Metric } from "effect"
 import { Kafka, type KafkaMessage, logLevel } from "kafkajs"
@@ -26,6 +27,7 @@ import {
   readAll,
   readAtLeast
 } from "../support/Log.ts"
+import { storedProgress } from "../support/StoredProgress.ts"
 import { sequencing, TENANT, topicEvents, withView } from "./support/Evidence.ts"
 import { apiKey, assertWorks, registryCommand, running, type Service } from "./support/Service.ts"
 
@@ -81,7 +83,7 @@ const forged: ReadonlyArray<readonly [TopicKind, ReadonlyArray<RawRecord>]> = [
     [
       { key: `head/${TENANT}`, value: head },
       { key: "head/evil", value: head },
-      { key: "applied", value: JSON.stringify({ command_offset: 0, events_next: 0 }) }
+      { key: "applied", value: JSON.stringify(storedProgress()) }
     ]
   ],
   [
@@ -123,7 +125,7 @@ describe("records of another producer", () => {
                     String(headers["alk-reason"]),
                     headers[FORMAT_HEADER]?.toString()
                   ]),
-                ["2", "2", "99", undefined].map((format) => [
+                ["1", "1", "99", undefined].map((format) => [
                   "it has no MAC of this service",
                   format
                 ])
@@ -386,7 +388,7 @@ describe("the marker of an installation", () => {
     withView((prefix) =>
       Effect.gen(function* () {
         yield* leaveTransaction(prefix, "quarantine", ["never committed"], "abort")
-        assert.strictEqual((yield* markerOf({ prefix })).format, 2)
+        assert.strictEqual((yield* markerOf({ prefix })).format, 3)
       })
     )
   )

@@ -41,7 +41,7 @@ describe("checkpoints", () => {
 })
 
 describe("a sequencer that comes back", () => {
-  it.live("makes its tree anew when an older version has written the changelog", () =>
+  it.live("makes its tree anew when the changelog has a head without one", () =>
     withView(() =>
       Effect.gen(function* () {
         yield* sequence(9, events(9))

@@ -1,11 +1,12 @@
 /** How a sequencer comes back: every case of a restore, on a real broker. */
+
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
 import { linkOf } from "../../src/domain/chain/ChainLink.ts"
 import { makeCheckpoint, signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
-import { encodeCommand } from "../../src/domain/records/CommandBytes.ts"
+import { COMMAND_FORMAT } from "../../src/domain/records/Command.ts"
 import { CommandWriter } from "../../src/domain/records/CommandWriter.ts"
 import { OwnOffsets } from "../../src/domain/records/OwnOffsets.ts"
 import { KIND_HEADER, MAC_HEADER } from "../../src/domain/records/RecordHeaders.ts"
@@ -27,7 +28,6 @@ import {
   assertRefused,
   command,
   compacted,
-  inFormat1,
   linking,
   runUntil,
   settings,
@@ -398,34 +398,7 @@ describe("a sequencer that starts", () => {
           ["0", "1", "2"]
         )
         assert.isTrue(aside.every(({ headers }) => headers["alk-reason"]!.length > 0))
-        assert.isTrue(aside.every(({ headers }) => headers["alk-format"]!.toString() === "2"))
-      })
-    )
-  )
-
-  it.live("applies commands of format 1 and 2 in their order, and reads both for a rebuild", () =>
-    withLog((topics) =>
-      Effect.gen(function* () {
-        yield* append([
-          inFormat1(command(1, 3)),
-          toRecord(command(2, 2)),
-          inFormat1(command(102, 2)),
-          toRecord(command(101, 3))
-        ])
-        const { links, receipts: found } = yield* runUntil(4)
-        assertChain(links, 5)
-        const added = found.map(({ duplicates = [], ids }) => ids.length - duplicates.length)
-        assert.deepStrictEqual(added, [3, 2, 0, 0])
-        yield* loseTopic(topics, "state")
-        yield* append([
-          toRecord(command(201, 3)),
-          inFormat1(command(202, 2)),
-          inFormat1(command(3))
-        ])
-        const after = yield* runUntil(7)
-        assertChain(after.links, 6)
-        const repeated = after.receipts.slice(4).map(({ duplicates = [] }) => duplicates.length)
-        assert.deepStrictEqual(repeated, [3, 2, 0])
+        assert.isTrue(aside.every(({ headers }) => headers["alk-format"]!.toString() === "1"))
       })
     )
   )
@@ -433,13 +406,13 @@ describe("a sequencer that starts", () => {
   it.live("stops at a command of a newer format, with everything before it applied", () =>
     withLog(() =>
       Effect.gen(function* () {
-        const newer = toRecord(command(2), { ...encodeCommand(command(2)), format: 5 })
+        const newer = toRecord(command(2), COMMAND_FORMAT + 1)
         yield* append([toRecord(command(1)), newer])
         const result = yield* Effect.flip(runUntil(2))
-        assertRefused(result, /offset 1 has format 5, this program reads up to 4: upgrade/)
+        assertRefused(result, /offset 1 has format 2, this program reads up to 1: upgrade/)
         assert.strictEqual((yield* readAll("events")).length, 1)
         assert.strictEqual((yield* readAll("quarantine")).length, 0)
-        assertRefused(yield* Effect.flip(runUntil(2)), /offset 1 has format 5/)
+        assertRefused(yield* Effect.flip(runUntil(2)), /offset 1 has format 2/)
       })
     )
   )
@@ -447,7 +420,7 @@ describe("a sequencer that starts", () => {
   it.live("makes no state again of commands that only a newer program reads", () =>
     withLog((topics) =>
       Effect.gen(function* () {
-        const newer = toRecord(command(2), { ...encodeCommand(command(2)), format: 5 })
+        const newer = toRecord(command(2), COMMAND_FORMAT + 1)
         yield* append([toRecord(command(1))])
         yield* runUntil(1)
         yield* append([
@@ -461,7 +434,7 @@ describe("a sequencer that starts", () => {
           }
         ])
         yield* loseTopic(topics, "state")
-        assertRefused(yield* start, /offset 1 has format 5, this program reads up to 4/)
+        assertRefused(yield* start, /offset 1 has format 2, this program reads up to 1/)
       })
     )
   )

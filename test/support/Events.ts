@@ -1,6 +1,6 @@
 /** Real commands with real events, as accept makes them, for tests below the HTTP API. */
 import { makeReceiptId, uuidv7 } from "../../src/domain/Identifiers.ts"
-import type { Command } from "../../src/domain/records/Command.ts"
+import { COMMAND_FORMAT, type Command } from "../../src/domain/records/Command.ts"
 import { encodeCommand } from "../../src/domain/records/CommandBytes.ts"
 import { type PreparedEvent, toBatch } from "../../src/domain/records/EventBatch.ts"
 import { currentTime } from "../../src/domain/Timestamp.ts"
@@ -51,15 +51,23 @@ export const ingestCommand = (
   warnings: []
 })
 
+/** The value of a command without events whose head is this JSON. */
+export const commandWithHead = (json: string): Buffer => {
+  const value = Buffer.alloc(4 + Buffer.byteLength(json) + 4)
+  value.writeUInt32LE(value.length - 8)
+  value.write(json, 4)
+  return value
+}
+
 export const commandRecord = (command: Command, partition = 0): NewRecord => {
-  const { format, value } = encodeCommand(command)
+  const value = encodeCommand(command)
   return {
     topic: "commands",
     partition,
     key: command.tenantId,
     value,
     headers: {
-      "alk-format": String(format),
+      "alk-format": String(COMMAND_FORMAT),
       "alk-receipt": command.receiptId,
       "alk-tenant": command.tenantId
     }

@@ -1,5 +1,5 @@
 /** Commands as they are on `alk.quarantine`, for tests below the log. */
-import type { Command } from "../../src/domain/records/Command.ts"
+import { COMMAND_FORMAT, type Command } from "../../src/domain/records/Command.ts"
 import { encodeCommand } from "../../src/domain/records/CommandBytes.ts"
 import type { QuarantinedBytes } from "../../src/services/administration/QuarantineTopic.ts"
 import { ingestCommand } from "./Events.ts"
@@ -11,8 +11,7 @@ export const quarantined = (
   more: Partial<QuarantinedBytes> = {},
   command: Command = ingestCommand("acme", 2)
 ): QuarantinedBytes => {
-  const { format, value } = encodeCommand(command)
-  const bytes = Buffer.from(value)
+  const bytes = encodeCommand(command)
   return {
     id: `${partition}-${commandOffset}`,
     partition,
@@ -21,7 +20,7 @@ export const quarantined = (
     kind: "failed",
     reason: "no time: yesterday",
     bytes: bytes.length,
-    format,
+    format: COMMAND_FORMAT,
     value: bytes,
     command,
     ...more

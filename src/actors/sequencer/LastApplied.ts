@@ -135,7 +135,7 @@ export const readApplied = Effect.fnUntraced(function* (
 ) {
   const { applied, receivedUpTo } = gathered.state
   const { acceptsLoss } = gathered
-  if (gathered.started) {
+  if (gathered.progress !== undefined) {
     return { applied: yield* placeIn(restoring, acceptsLoss, applied), receivedUpTo }
   }
   const answers = yield* readAnswers(restoring, "receipts")

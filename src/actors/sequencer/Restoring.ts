@@ -1,6 +1,6 @@
 /** What the parts of restoring a partition's state share. */
 import { Effect, Schema } from "effect"
-import { COMMAND_FORMAT_MAX } from "../../domain/records/Command.ts"
+import { COMMAND_FORMAT } from "../../domain/records/Command.ts"
 import type { StateRecord } from "../../domain/records/StateRecords.ts"
 import type { RegistryContent } from "../../domain/registry/RegistryContent.ts"
 import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
@@ -56,14 +56,14 @@ export const giveUp = Effect.fnUntraced(function* (
 })
 
 /** True for the format of a command that only a newer program understands. */
-export const isNewer = (format: number): boolean => format > COMMAND_FORMAT_MAX
+export const isNewer = (format: number): boolean => format > COMMAND_FORMAT
 
 export const newerFormat = (partition: number, offset: number, format: number): PartitionRefused =>
   new PartitionRefused({
     partition,
     message:
       `the command at offset ${offset} has format ${format}, this program reads up to `
-      + `${COMMAND_FORMAT_MAX}: upgrade the sequencers first`
+      + `${COMMAND_FORMAT}: upgrade the sequencers first`
   })
 
 /** Records of one transaction. */

@@ -233,7 +233,7 @@ const followingRecords = (
         [REASON_HEADER]: reason,
         [KIND_HEADER]: kind,
         // What another producer wrote may say anything.
-        ...(format > 1 && Number.isSafeInteger(format) ? { [FORMAT_HEADER]: String(format) } : {})
+        ...(Number.isSafeInteger(format) ? { [FORMAT_HEADER]: String(format) } : {})
       }
     })
   }

@@ -180,7 +180,7 @@ const readTopics = Effect.fnUntraced(function* (
   signed: SignedTrees
 ) {
   const { partition } = restoring
-  const { acceptsLoss, state, totals } = outdated.gathered
+  const { acceptsLoss, progress, state } = outdated.gathered
   const { hasHeads, hasStrays } = outdated
   const nexts = { events: state.eventsNext, traces: state.tracesNext }
   const strays = yield* straysOf(restoring, outdated)
@@ -193,7 +193,7 @@ const readTopics = Effect.fnUntraced(function* (
           signed
         )
       : undefined
-  const isProven = bounded !== undefined && digestOf(bounded) === totals?.heads
+  const isProven = bounded !== undefined && digestOf(bounded) === progress?.heads_digest
   const isBounded = bounded !== undefined && (isProven || hasHeads)
   const read = isBounded ? bounded : yield* readBoth(restoring, isOwn, signed)
   const chainsRead = [read.events, read.traces] satisfies Array<ReadChain>

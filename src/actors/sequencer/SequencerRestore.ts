@@ -93,20 +93,24 @@ const readChangelog = (restoring: Restoring) =>
  * genuine one, and may be gone itself later.
  */
 const compareTotals = Effect.fnUntraced(function* (replayed: Replay) {
-  const { state, straysTotal, totals } = replayed
+  const { progress, state } = replayed
   const { heads, writers } = totalsOf(state)
   const found = { heads: digestOfSum(heads), writers, strays: state.strays.size }
-  const written = { ...totals, strays: straysTotal }
+  const written = {
+    heads: progress?.heads_digest,
+    writers: progress?.writers_total,
+    strays: progress?.strays_total
+  }
   const isSame = (name: keyof typeof found) => found[name] === written[name]
   const compared = {
     hasHeads: isSame("heads"),
     hasWriters: isSame("writers"),
-    hasStrays: totals !== undefined && isSame("strays")
+    hasStrays: isSame("strays")
   }
   const { hasHeads, hasStrays, hasWriters } = compared
   const windows = hasWindows(replayed)
   const isWhole = hasHeads && hasWriters && hasStrays && windows
-  if (!isWhole && totals !== undefined) {
+  if (!isWhole && progress !== undefined) {
     const { partition } = state
     yield* Effect.logError("alk.state does not add up to what was written there", {
       partition,
@@ -158,8 +162,8 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
     const { acceptsLoss } = gathered
     yield* checkPartitions(restoring, gathered)
     let state = finishReplay(gathered)
-    const isKnown = gathered.started && gathered.totals !== undefined
-    const changelog = !isKnown ? "none" : isWhole ? "whole" : "damaged"
+    const isBegun = gathered.progress !== undefined
+    const changelog = !isBegun ? "none" : isWhole ? "whole" : "damaged"
     const comparison = yield* compareWithTopics(restoring, state, changelog)
     const isAhead = typeof comparison === "object"
     if (isAhead) {
@@ -167,11 +171,11 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
       yield* giveUp(partition, acceptsLoss, lost)
     }
     const receipts = yield* log.bounds("receipts", partition)
-    const lost = !gathered.started && receipts.end > 0
+    const lost = !isBegun && receipts.end > 0
     if (isAhead) state = yield* rebuild(restoring, yield* giveUpChangelog(restoring, outdated))
     else if (comparison === "behind" || lost || isDoubtful) {
       state = yield* rebuild(restoring, outdated)
-    } else if (!gathered.started) {
+    } else if (!isBegun) {
       // From now on everything in the topics that is not the sequencer's is known as such.
       yield* writeState(restoring, [
         metaRecord(log.partitions),

@@ -139,12 +139,6 @@ export interface Totals {
   readonly writers: number
 }
 
-/** The same as the record `applied` says it. */
-interface WrittenTotals {
-  readonly heads: string
-  readonly writers: number
-}
-
 /** The ends of one of the chains by tenant. */
 export const headsOf = (
   { heads, traceHeads }: Pick<SequencerState, "heads" | "traceHeads">,
@@ -381,15 +375,10 @@ export interface Replay {
   /** Partition count that the changelog was written under. */
   partitions: number | undefined
   owner: string | undefined
-  /** True once an `applied` record was seen: the changelog is not empty. */
-  started: boolean
+  /** The newest `applied` record; undefined before the first, and once what it said was given up. */
+  progress: StoredProgress | undefined
   /** An operator accepts what the topics have lost. */
   acceptsLoss: boolean
-  /** As the newest `applied` record says; undefined if an older version has written it. */
-  totals: WrittenTotals | undefined
-  /** How many ranges of strays there are, and which entries of windows, as the same record says. */
-  straysTotal: number
-  windowEnds: WindowEnds
 }
 
 export const emptyReplay = (partition: number, partitions: number, windows: Windows): Replay => ({
@@ -398,11 +387,8 @@ export const emptyReplay = (partition: number, partitions: number, windows: Wind
   idempotency: new Map(),
   partitions: undefined,
   owner: undefined,
-  started: false,
-  acceptsLoss: false,
-  totals: undefined,
-  straysTotal: 0,
-  windowEnds: { dedup: { first: 0, next: 0 }, idempotency: { first: 0, next: 0 } }
+  progress: undefined,
+  acceptsLoss: false
 })
 
 const replayWindow = (records: Map<number, Buffer>, ordinal: number, value: Buffer | null) => {
@@ -424,31 +410,17 @@ const replayHead = (into: Replay, chain: Chain, tenantId: string, value: Buffer 
   if (tree !== null) trees.set(treeName, Frontier.decode(tree))
 }
 
-/** Without a value: what it said was given up. */
 const replayApplied = (into: Replay, value: Buffer | null): void => {
   const applied = value === null ? undefined : readApplied(value)
+  into.progress = applied
   into.state.applied = applied?.command_offset ?? -1
   into.state.eventsNext = applied?.events_next ?? 0
   into.state.tracesNext = applied?.traces_next ?? 0
   into.state.tracesForgotten = applied?.traces_forgotten ?? 0
   into.state.receivedUpTo = applied?.received_up_to ?? 0
   into.state.copiesUpTo = applied?.copies_up_to ?? 0
-  into.totals = applied && totalsIn(applied)
-  into.straysTotal = applied?.strays_total ?? 0
-  into.windowEnds = {
-    dedup: { first: applied?.dedup_first ?? 0, next: applied?.dedup_next ?? 0 },
-    idempotency: { first: applied?.idempotency_first ?? 0, next: applied?.idempotency_next ?? 0 }
-  }
   into.state.adopted = applied?.adopted
-  into.started = applied !== undefined
 }
-
-/** undefined where an older version has written the record. */
-const totalsIn = ({
-  heads_digest: heads,
-  writers_total: writers
-}: ReturnType<typeof readApplied>): WrittenTotals | undefined =>
-  heads === undefined || writers === undefined ? undefined : { heads, writers }
 
 type ReplayRecord = (into: Replay, name: string, value: Buffer | null) => void
 
@@ -503,12 +475,11 @@ const rangesOf = (records: Map<number, Buffer>): Array<StoredRange> =>
 /** True if the stored records of both windows are all there. */
 export const hasWindows = (into: Replay): boolean =>
   windows.every(([kind]) => {
-    const { first, next } = into.windowEnds[kind]
-    let reached = first
+    let reached = into.progress?.[`${kind}_first`] ?? 0
     for (const range of rangesOf(into[kind])) {
       if (range.first === reached) reached += range.count
     }
-    return reached === next
+    return reached === (into.progress?.[`${kind}_next`] ?? 0)
   })
 
 const fillWindow = (window: PackedWindow, records: Map<number, Buffer>): PackedWindow => {

@@ -5,6 +5,7 @@
  */
 
 import {
+  COMMAND_FORMAT,
   type Command,
   hasWaited,
   type ItemError,
@@ -54,7 +55,7 @@ import { applyTraces } from "./traces/TraceStep.ts"
 export type ReceivedCommand = {
   readonly offset: number
   readonly value: Buffer | null
-  /** How the value is written; 1 if it is not said. */
+  /** How the value is written, as its header says. */
   readonly format?: number
   readonly mark?: WriterPosition
 } & (
@@ -267,7 +268,7 @@ const stepOne = (
 
 const setAside = (
   draft: Draft,
-  { format = 1, offset, value }: ReceivedCommand,
+  { format = COMMAND_FORMAT, offset, value }: ReceivedCommand,
   kind: QuarantineKind,
   reason: string
 ): void => {

@@ -82,7 +82,7 @@ export const CommandHeader = Schema.Struct({
   operation: Schema.optionalKey(RegistryOperation),
   values: Schema.optionalKey(
     Schema.Array(EventValues).annotate({
-      description: "Values that metadata of its events refers to; format 4 has them."
+      description: "Values that metadata of its events refers to."
     })
   )
 })
@@ -105,47 +105,10 @@ export const dedupKeyOf = (tenantId: string, id: string): string =>
 /** Events of one batch. */
 export const BATCH_ITEMS_MAX = 1_000
 
-/** Version of a command's record, in the header `alk-format`. */
-export type CommandFormat = 1 | 2 | 3 | 4
+/** Version of a command's record, in the header `alk-format`: the one that this program knows. */
+export const COMMAND_FORMAT: number = 1
 
-/**
- * The format in which a command of this kind is written: commands with events are bytes, the
- * others lines of text. Lines with operations that bring values of their own are format 3, events
- * that do format 4.
- */
-export const formatOf: Readonly<Record<CommandKind, CommandFormat>> = {
-  ingest: 2,
-  registry: 2,
-  trace: 1,
-  checkpoint: 1,
-  probe: 1
-}
-
-/** The newest format that this version reads. */
-export const COMMAND_FORMAT_MAX: CommandFormat = 4
-
-const lineFields = [
-  "index",
-  "content_hash",
-  "details_salt or -",
-  "details_hash or -",
-  "dedup key or -",
-  "fingerprint or -",
-  "id as JSON",
-  "the stored JSON up to and including metadata, without its closing brace"
-]
-
-/** The line of an event in format 1. */
-const EventLine = form(
-  new RegExp(
-    String.raw`^(?:0|[1-9][0-9]*)\t[0-9a-f]{64}\t(?:-|[0-9a-f]{32})\t(?:-|[0-9a-f]{64})`
-      + String.raw`\t(?:-|[0-9a-f]{32})\t(?:-|[0-9a-f]{32})\t"[^\t\n]+"\t\{"id":[^\t\n]+$`,
-    "u"
-  ),
-  `One event of format 1: ${lineFields.join(", ")}; with one tab between two fields.`
-)
-
-/** What an entry of format 2 and its body unpack to. */
+/** What the entry of an event and its body unpack to. */
 const UnpackedEvent = Schema.Struct({
   index: natural("Bytes 8 to 11: place of the item in the request."),
   id_length: natural(
@@ -164,20 +127,16 @@ const UnpackedEvent = Schema.Struct({
   )
 }).annotate({
   description:
-    `One event of format 2, unpacked: an entry of ${EVENT_ENTRY_BYTES} bytes, numbers `
+    `One event, unpacked: an entry of ${EVENT_ENTRY_BYTES} bytes, numbers `
     + "little-endian, what is absent zero, and its body."
 })
 
 const descriptionOfRecord = [
-  "One accepted request of up to 1000 events, validated and hashed. The header alk-format says how",
-  "the value is read. Format 1 is UTF-8 text: a first line of compact JSON, described here, then a",
-  "line of the form of $defs/eventLine for each event, or in a command of the kind trace one like",
-  "$defs/traceLine for each operation, in the order of the request; lines are separated by one line",
-  "feed. Format 2 is binary: the length of the same JSON (4 bytes, unsigned, little-endian), the",
-  "JSON, the number of events (4 bytes), their entries, their bodies one after the other; each event",
-  "unpacks to $defs/event. Format 3 is format 1 of the kind trace, and some operation has payloads.",
-  "Format 4 is format 2 of the kind ingest, and the JSON has values. Commands of the kinds ingest and",
-  "registry are written in format 2 or 4, the others in 1 or 3; all are read."
+  "One accepted request of up to 1000 events, validated and hashed. The value is the length of the",
+  "JSON described here (4 bytes, unsigned, little-endian), that JSON, and in a command of the kind",
+  "trace a line like $defs/traceLine for each operation, in the order of the request, separated by",
+  "one line feed. In the others the number of events follows (4 bytes), their entries, and their",
+  "bodies one after the other; each event unpacks to $defs/event."
 ].join(" ")
 
 export const commandRecord: RecordContract = {
@@ -187,7 +146,7 @@ export const commandRecord: RecordContract = {
   description: descriptionOfRecord,
   key: tenantOrProbe("The tenant; probes are written to each partition explicitly."),
   headers: Schema.Struct({
-    [FORMAT_HEADER]: Schema.Literals(["1", "2", "3", "4"]).annotate({
+    [FORMAT_HEADER]: Schema.Literal(String(COMMAND_FORMAT)).annotate({
       description: "Version of the record's form. A reader stops at a version above its own."
     }),
     [RECEIPT_HEADER]: text("The receiptId, readable even where the value is not."),
@@ -199,5 +158,5 @@ export const commandRecord: RecordContract = {
     [MAC_HEADER]: macHeader
   }),
   value: CommandHeader,
-  parts: { eventLine: EventLine, event: UnpackedEvent, traceLine: TraceOperation }
+  parts: { event: UnpackedEvent, traceLine: TraceOperation }
 }

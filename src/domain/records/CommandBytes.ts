@@ -1,35 +1,23 @@
 /**
- * Hot path: measured in test/bench/Bench.ts (ingest, sequencing). The value of a command's record,
- * in four formats. Format 1 is text: a line of JSON with what concerns the whole request, then one
- * line of tab-separated fields per event, or one of JSON per operation on traces. Format 2 has the
- * same JSON and the events as a batch of bytes (EventBatch), numbers little-endian:
+ * Hot path: measured in test/bench/Bench.ts (ingest, sequencing). The value of a command's record:
+ * JSON with what concerns the whole request, then the events as a batch of bytes (EventBatch), or, in
+ * a command of the kind `trace`, a line of JSON per operation. Numbers are little-endian:
  *
  *     u32 length of the JSON, JSON, u32 number of events, entries, bodies
- *
- * Format 3 is format 1 with operations that bring values, format 4 is format 2 with events that do: a
- * program that knows no values would lose them.
+ *     u32 length of the JSON, JSON, lines of operations with a line feed between two of them
  */
 import { Schema } from "effect"
 import { parseJson } from "../json/Json.ts"
 import { RegistryOperation } from "../registry/RegistryEntry.ts"
 import { decodeOperation, encodeOperation, type TraceOperation } from "../traces/TraceOperation.ts"
 import {
+  COMMAND_FORMAT,
   type Command,
-  type CommandFormat,
   type CommandHeader,
   type CommandKind,
-  commandKinds,
-  formatOf
+  commandKinds
 } from "./Command.ts"
-import {
-  BatchUnreadable,
-  batchBytes,
-  EMPTY_BATCH,
-  type EventBatch,
-  EventBatchBuilder,
-  type PreparedEvent,
-  readEventBatch
-} from "./EventBatch.ts"
+import { BatchUnreadable, batchBytes, EMPTY_BATCH, readEventBatch } from "./EventBatch.ts"
 import { EventValues } from "./EventValues.ts"
 
 /** A record of `alk.commands` that is not what this program writes. */
@@ -37,64 +25,33 @@ export class CommandUnreadable extends Error {
   override readonly name = "CommandUnreadable"
 }
 
-/** The value of a command's record, and the format it is in. */
-export interface EncodedCommand {
-  readonly format: CommandFormat
-  readonly value: string | Buffer
-}
-
 const LENGTH_BYTES = 4
 
-const encodeLines = (header: string, traces: ReadonlyArray<TraceOperation>): string =>
-  [header, ...traces.map(encodeOperation)].join("\n")
-
-const encodeBytes = (header: string, events: EventBatch): Buffer => {
+/**
+ * The value of the command's record. Compact JSON holds no raw line feed.
+ * @throws Error if the command has events and operations on traces
+ */
+export const encodeCommand = (command: Command): Buffer => {
+  const { events, traces, ...rest } = command
+  const header = JSON.stringify(rest)
   const headerBytes = Buffer.byteLength(header)
-  const value = Buffer.allocUnsafe(2 * LENGTH_BYTES + headerBytes + batchBytes(events))
+  const isTrace = command.kind === "trace"
+  if (isTrace ? events.count > 0 : traces !== undefined) {
+    throw new Error(`a command of the kind ${command.kind} with events and operations`)
+  }
+  const lines = isTrace ? (traces ?? []).map(encodeOperation).join("\n") : ""
+  const restBytes = isTrace ? Buffer.byteLength(lines) : LENGTH_BYTES + batchBytes(events)
+  const value = Buffer.allocUnsafe(LENGTH_BYTES + headerBytes + restBytes)
   let at = value.writeUInt32LE(headerBytes, 0)
   at += value.write(header, at)
+  if (isTrace) {
+    value.write(lines, at)
+    return value
+  }
   at = value.writeUInt32LE(events.count, at)
   at += events.entries.copy(value, at)
   events.bodies.copy(value, at)
   return value
-}
-
-/** The value of the command's record. Compact JSON holds no raw tab or line feed. */
-export const encodeCommand = (command: Command): EncodedCommand => {
-  const { events, traces = [], ...rest } = command
-  const header = JSON.stringify(rest)
-  const format = formatOf[command.kind]
-  if (format === 2) {
-    return { format: rest.values === undefined ? 2 : 4, value: encodeBytes(header, events) }
-  }
-  if (events.count > 0) throw new Error(`a command of the kind ${command.kind} has events`)
-  const hasValues = traces.some((operation) => "payloads" in operation)
-  return { format: hasValues ? 3 : format, value: encodeLines(header, traces) }
-}
-
-const NONE = "-"
-const FIELDS = 8
-
-const optional = (field: string): string | undefined => (field === NONE ? undefined : field)
-
-const decodeEvent = (line: string): PreparedEvent => {
-  const fields = line.split("\t")
-  const [index, contentHash, salt, hash, dedup, print, id, body] = fields
-  if (fields.length !== FIELDS || body === undefined || !/^[0-9]{1,9}$/.test(index!)) {
-    throw new CommandUnreadable(`an event line with ${fields.length} fields`)
-  }
-  const name: unknown = parseJson(id!)
-  if (typeof name !== "string") throw new CommandUnreadable("an event whose id is no text")
-  return {
-    index: Number(index),
-    id: name,
-    body,
-    contentHash: contentHash!,
-    detailsSalt: optional(salt!),
-    detailsHash: optional(hash!),
-    dedupKey: optional(dedup!),
-    fingerprint: optional(print!)
-  }
 }
 
 const decodeTrace = (line: string): TraceOperation => {
@@ -138,51 +95,32 @@ const decodeHeader = (json: string): CommandHeader => {
   return header
 }
 
-const decodeLines = (value: Buffer): Command => {
-  const [first, ...lines] = value.toString("utf8").split("\n")
-  const header = decodeHeader(first!)
+const decodeBytes = (value: Buffer): Command => {
+  const headerEnd = value.length < LENGTH_BYTES ? NaN : LENGTH_BYTES + value.readUInt32LE(0)
+  if (!(headerEnd <= value.length)) throw new CommandUnreadable("it is cut off in its head")
+  const header = decodeHeader(value.toString("utf8", LENGTH_BYTES, headerEnd))
   if (header.kind === "trace") {
+    const lines = headerEnd === value.length ? [] : value.toString("utf8", headerEnd).split("\n")
     return { ...header, events: EMPTY_BATCH, traces: lines.map(decodeTrace) }
   }
-  const builder = new EventBatchBuilder()
-  for (const line of lines) builder.add(decodeEvent(line))
-  return { ...header, events: builder.build() }
-}
-
-const decodeWithValues = (value: Buffer): Command => {
-  const command = decodeLines(value)
-  if (command.kind !== "trace") throw new CommandUnreadable("events in format 3")
-  return command
-}
-
-const decodeBytes = (value: Buffer, hasValues: boolean): Command => {
-  const headerEnd = value.length < LENGTH_BYTES ? NaN : LENGTH_BYTES + value.readUInt32LE(0)
   const eventsAt = headerEnd + LENGTH_BYTES
-  if (!(eventsAt <= value.length)) throw new CommandUnreadable("it is cut off in its head")
-  const header = decodeHeader(value.toString("utf8", LENGTH_BYTES, headerEnd))
-  if (header.kind === "trace") throw new CommandUnreadable("operations on traces in format 2")
-  if ((header.values !== undefined) !== hasValues) {
-    throw new CommandUnreadable("values in format 2, or none in format 4")
-  }
+  if (eventsAt > value.length) throw new CommandUnreadable("it is cut off before its events")
   const count = value.readUInt32LE(headerEnd)
   return { ...header, events: readEventBatch(count, value.subarray(eventsAt)) }
 }
 
 /** The format that the header `alk-format` names; NaN for what is no number. */
-export const formatIn = (header: Buffer | undefined): number =>
-  header === undefined ? 1 : Number(header.toString())
+export const formatIn = (header: Buffer | undefined): number => Number(header?.toString())
 
 /**
- * Read a command back. Keeps the bytes of a value of format 2 or 4.
- * @throws CommandUnreadable on anything that no version has written in this format
+ * Read a command back. Keeps the bytes of a value with events.
+ * @throws CommandUnreadable on anything that the program does not write in this format
  */
-export const decodeCommand = (value: Buffer | null, format: number): Command => {
+export const decodeCommand = (value: Buffer | null, format = COMMAND_FORMAT): Command => {
   if (value === null) throw new CommandUnreadable("a command without a value")
+  if (format !== COMMAND_FORMAT) throw new CommandUnreadable("it is in no known format")
   try {
-    if (format === 1) return decodeLines(value)
-    if (format === 2 || format === 4) return decodeBytes(value, format === 4)
-    if (format === 3) return decodeWithValues(value)
-    throw new CommandUnreadable("it is in no known format")
+    return decodeBytes(value)
   } catch (error) {
     if (!(error instanceof BatchUnreadable)) throw error
     throw new CommandUnreadable(error.message, { cause: error })

@@ -142,12 +142,12 @@ export class OwnOffsets implements Own {
       this.adopted = undefined
       return
     }
-    const { adopted, awaited, events_next, strays_total = 0, traces_next } = readApplied(value)
+    const { adopted, awaited, events_next, strays_total, traces_next } = readApplied(value)
     this.#straysTotal = strays_total
     this.adopted = adopted
     this.#reached("events", events_next)
-    if (traces_next !== undefined) this.#reached("traces", traces_next)
-    if (awaited === true) this.#awaited = { events: events_next, traces: traces_next ?? 0 }
+    this.#reached("traces", traces_next)
+    if (awaited === true) this.#awaited = { events: events_next, traces: traces_next }
   }
 
   /** False where another program's records have removed some of those that say what is own. */

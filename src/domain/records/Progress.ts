@@ -2,7 +2,7 @@
  * The record of `alk.progress`: how far the projection has made a partition visible. The topic is
  * compacted, only the newest record of a partition counts.
  */
-import { Schema, Struct } from "effect"
+import { Schema } from "effect"
 import { digits, natural } from "../Forms.ts"
 import { recordDecoder } from "../json/RecordDecoder.ts"
 import { RecordUnreadable } from "../json/RecordFields.ts"
@@ -47,14 +47,10 @@ export const noProgress = (partition: number): Progress => ({
   rebuilding: false
 })
 
-/** Older versions wrote fewer members. */
-const decode = recordDecoder(
-  Progress.mapFields((fields) => ({ ...Struct.map(fields, Schema.optionalKey), partition })),
-  "progress"
-)
+const decode = recordDecoder(Progress, "progress")
 
 /**
- * What a record of `alk.progress` says; what an older version did not know is as at the start.
+ * What a record of `alk.progress` says.
  * @throws RecordUnreadable
  */
 export const readProgress = (partition: number, value: Buffer): Progress => {
@@ -62,7 +58,7 @@ export const readProgress = (partition: number, value: Buffer): Progress => {
   if (progress.partition !== partition) {
     throw new RecordUnreadable("progress: partition is not the one that its record is in")
   }
-  return { ...noProgress(partition), ...progress }
+  return progress
 }
 
 /** Keys of records that say something else. */

@@ -5,6 +5,7 @@
  */
 import { Schema } from "effect"
 import { digits, text, time } from "../Forms.ts"
+import { parseJson } from "../json/Json.ts"
 import { recordDecoder } from "../json/RecordDecoder.ts"
 import type { RecordContract } from "./RecordContract.ts"
 import {
@@ -18,18 +19,25 @@ import { FORMAT_HEADER } from "./Topics.ts"
 
 /** Key of the marker, partition 0. */
 export const MARKER_KEY = "installation"
-/** That of versions before the first release. */
+/** Keys and forms of the markers of versions before the first release. */
 export const EARLIER_MARKER_KEY = "authenticated-from"
+const EARLIER_FORMATS: ReadonlySet<unknown> = new Set([1, 2])
 
 /** The value of the marker. */
 export const Marker = Schema.Struct({
-  format: Schema.Literal(2).annotate({ description: "Form of the MACs of internal records." }),
+  format: Schema.Literal(3).annotate({ description: "Form of the internal records." }),
   created_at: time("When the first process of the installation was started.")
 })
 export type Marker = typeof Marker.Type
 
 /** @throws RecordUnreadable */
 export const readMarker: (value: string | Buffer) => Marker = recordDecoder(Marker, "marker")
+
+/** Whether a version before the first release has written this marker. */
+export const isEarlierMarker = (value: string | Buffer): boolean => {
+  const marker = parseJson(value.toString()) as { readonly format?: unknown } | null
+  return EARLIER_FORMATS.has(marker?.format)
+}
 
 /**
  * Why a command is there. `unreadable`: this service wrote it, and this version can't read it.
@@ -60,7 +68,7 @@ export const quarantineRecords: ReadonlyArray<RecordContract> = [
       [KIND_HEADER]: Schema.optionalKey(kindHeader),
       [MAC_HEADER]: Schema.optionalKey(macHeader),
       [FORMAT_HEADER]: Schema.optionalKey(
-        digits("How the command is written; 1 if it is not said.")
+        digits("How the command is written, as far as it is said.")
       )
     }),
     value: Schema.String.annotate({ contentEncoding: "base64" })

@@ -160,14 +160,8 @@ export const readTreeSigner = recordDecoder(TreeSigner, "signer")
 export const readWriter = recordDecoder(StoredWriter, "writer")
 /** @throws RecordUnreadable */
 export const readStrays = recordDecoder(StoredStrays, "strays")
-/** Older versions wrote fewer members. @throws RecordUnreadable */
-export const readApplied = recordDecoder(
-  StoredProgress.mapFields((fields) => ({
-    ...Struct.map(fields, Schema.optionalKey),
-    ...Struct.pick(fields, ["command_offset", "events_next"])
-  })),
-  "applied"
-)
+/** @throws RecordUnreadable */
+export const readApplied = recordDecoder(StoredProgress, "applied")
 
 const contracts: ReadonlyArray<Omit<RecordContract, "topic" | "headers">> = [
   {

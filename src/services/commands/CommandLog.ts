@@ -4,7 +4,7 @@
  * it is on its way may be.
  */
 import { Context, Effect, Latch, Layer, Schema } from "effect"
-import type { Command } from "../../domain/records/Command.ts"
+import { COMMAND_FORMAT, type Command } from "../../domain/records/Command.ts"
 import { encodeCommand } from "../../domain/records/CommandBytes.ts"
 import { CommandWriter } from "../../domain/records/CommandWriter.ts"
 import { RECEIPT_HEADER, TENANT_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
@@ -155,13 +155,13 @@ const make = Effect.gen(function* () {
   yield* Effect.forkScoped(Effect.forever(write(mailbox, appender, writer)))
   return CommandLog.of({
     submit: (command, partition = log.partitionOf(command.tenantId)) => {
-      const { format, value } = encodeCommand(command)
-      const bytes = Buffer.byteLength(value)
+      const value = encodeCommand(command)
+      const bytes = value.length
       if (bytes > MESSAGE_BYTES_MAX) {
         return Effect.fail(new CommandTooLarge({ bytes, limit: MESSAGE_BYTES_MAX }))
       }
       const headers = {
-        [FORMAT_HEADER]: String(format),
+        [FORMAT_HEADER]: String(COMMAND_FORMAT),
         [RECEIPT_HEADER]: command.receiptId,
         [TENANT_HEADER]: command.tenantId
       }

@@ -9,6 +9,7 @@ import { scanAll } from "../../actors/log/PartitionScan.ts"
 import { REGISTRY } from "../../actors/log/RegistryChanges.ts"
 import {
   EARLIER_MARKER_KEY,
+  isEarlierMarker,
   MARKER_KEY,
   type Marker,
   readMarker
@@ -56,8 +57,9 @@ const findMarker = Effect.fnUntraced(function* (installation: Installation, read
     const name = key?.toString()
     if (name === EARLIER_MARKER_KEY) others.isEarlier = true
     if (name !== MARKER_KEY || value === null || marker !== undefined) return
-    if (headers[MAC_HEADER]?.toString() === macOf(installation, value)) marker = readMarker(value)
-    else others.isForeign = true
+    if (headers[MAC_HEADER]?.toString() !== macOf(installation, value)) others.isForeign = true
+    else if (isEarlierMarker(value)) others.isEarlier = true
+    else marker = readMarker(value)
   }
   const { start } = yield* scanAll(installation.log, reader, QUARANTINE, (records) =>
     records.forEach(take)
@@ -172,7 +174,8 @@ export const checkInstallation = Effect.fn("Installation.check")(function* (
     const { marker, ...others } = yield* findMarker(installation, reader)
     if (marker !== undefined) return marker
     // A restore writes the marker last, to a topic of which nothing was deleted: a part of one is refused.
-    const isDeleted = others.start > 0 && (yield* isProven(installation, reader))
+    const isDeleted =
+      others.start > 0 && !others.isEarlier && (yield* isProven(installation, reader))
     if (!isDeleted) {
       const message =
         refusalOf(prefix, others, [])
@@ -184,7 +187,7 @@ export const checkInstallation = Effect.fn("Installation.check")(function* (
           + "records prove the same, and it is written again"
       )
     }
-    const made: Marker = { format: 2, created_at: currentTime() }
+    const made: Marker = { format: 3, created_at: currentTime() }
     const value = JSON.stringify(made)
     const headers = { [MAC_HEADER]: macOf(installation, value) }
     yield* writer.commit([], () => [{ ...QUARANTINE, key: MARKER_KEY, value, headers }])

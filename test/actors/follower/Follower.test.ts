@@ -1,4 +1,5 @@
 /** Who follows the log begins again whatever ends it, and says meanwhile that it does not follow. */
+
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Option, Queue } from "effect"
 import { TestClock } from "effect/testing"
@@ -23,6 +24,7 @@ import {
   type Position
 } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
+import { storedProgress } from "../../support/StoredProgress.ts"
 import { emptyLog } from "../support/EmptyLog.ts"
 import { whileTimePasses } from "../support/PassingTime.ts"
 
@@ -170,12 +172,7 @@ it.effect("heads are what the last record of each says", () =>
   }).pipe(Effect.scoped, whileTimePasses)
 )
 
-const noApplied = {
-  command_offset: 0,
-  traces_forgotten: 0,
-  heads_digest: "a".repeat(64),
-  writers_total: 0
-}
+const noApplied = storedProgress()
 const head = { hash: "0".repeat(64), created_at: "2026-11-21T00:00:00.000000Z", tree: null }
 
 const progressValue = (eventsNext: number, number = 1): Buffer =>

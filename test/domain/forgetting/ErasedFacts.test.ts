@@ -4,7 +4,7 @@ import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
 import { ErasedCommands } from "../../../src/domain/forgetting/ErasedCommands.ts"
 import { ErasedEvents } from "../../../src/domain/forgetting/ErasedEvents.ts"
 import { ErasedFacts } from "../../../src/domain/forgetting/ErasedFacts.ts"
-import type { Command } from "../../../src/domain/records/Command.ts"
+import { COMMAND_FORMAT, type Command } from "../../../src/domain/records/Command.ts"
 import { encodeCommand } from "../../../src/domain/records/CommandBytes.ts"
 import { EMPTY_BATCH } from "../../../src/domain/records/EventBatch.ts"
 import { FORMAT_HEADER } from "../../../src/domain/records/Topics.ts"
@@ -176,8 +176,8 @@ describe("commands with operations on an erased execution", () => {
       events: EMPTY_BATCH,
       traces
     }
-    const { format, value } = encodeCommand(command)
-    return record(Buffer.from(value), 3, { [FORMAT_HEADER]: Buffer.from(String(format)) })
+    const format = Buffer.from(String(COMMAND_FORMAT))
+    return record(encodeCommand(command), 3, { [FORMAT_HEADER]: format })
   }
 
   it("go if they were applied, also those that name a span only; an erasure itself stays", () => {

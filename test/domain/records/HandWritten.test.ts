@@ -2,6 +2,7 @@
  * Hot paths read records by hand, cold ones by the schema. What either takes and refuses must be the
  * same as far as types go; the forms of texts are the schema's alone.
  */
+
 import { Schema } from "effect"
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
@@ -28,6 +29,7 @@ import {
   encodeOperation,
   TraceOperation
 } from "../../../src/domain/traces/TraceOperation.ts"
+import { commandWithHead } from "../../support/Events.ts"
 
 const NOW = "2026-11-21T12:00:00.000000Z"
 const HASH = "ab".repeat(32)
@@ -160,14 +162,6 @@ interface Reader {
   readonly read: (json: string) => unknown
 }
 
-/** The JSON of a command's head, as format 2 begins. */
-const asBytes = (json: string): Buffer => {
-  const value = Buffer.alloc(4 + Buffer.byteLength(json) + 4)
-  value.writeUInt32LE(value.length - 8)
-  value.write(json, 4)
-  return value
-}
-
 const readers: ReadonlyArray<Reader> = [
   { name: "receipts", schema: Receipt, samples: [receipt], read: readReceipt },
   {
@@ -189,16 +183,10 @@ const readers: ReadonlyArray<Reader> = [
     read: (json) => readHead(Buffer.from(json))
   },
   {
-    name: "first lines of commands",
+    name: "heads of commands",
     schema: CommandHeader,
     samples: [header],
-    read: (json) => decodeCommand(Buffer.from(json), 1)
-  },
-  {
-    name: "heads of commands in format 2",
-    schema: CommandHeader,
-    samples: [header],
-    read: (json) => decodeCommand(asBytes(json), 2)
+    read: (json) => decodeCommand(commandWithHead(json))
   }
 ]
 
@@ -239,18 +227,8 @@ const changed = (
 const at = (value: unknown, path: ReadonlyArray<string>): unknown =>
   path.reduce<unknown>((inner, name) => (inner as Json)[name], value)
 
-/**
- * Members that older versions did not write, and those of facts of which the bytes, compared with
- * what the writer writes, say what they are.
- */
-const FREE = new Set([
-  "tree",
-  "details",
-  "details_salt",
-  "details_hash",
-  "provisional",
-  "started_at_given"
-])
+/** Members of facts of which the bytes, compared with what the writer writes, say what they are. */
+const FREE = new Set(["details", "details_salt", "details_hash", "provisional", "started_at_given"])
 
 describe.each(readers)("$name, read by hand", ({ read, samples, schema }) => {
   const is = Schema.is(schema)
@@ -311,18 +289,16 @@ describe("lines of commands", () => {
       events: EMPTY_BATCH,
       traces: operations
     } as unknown as Command
-    const { format, value } = encodeCommand(command)
-    assert.strictEqual(format, 1)
-    assert.deepStrictEqual(decodeCommand(Buffer.from(value), format), command)
+    assert.deepStrictEqual(decodeCommand(encodeCommand(command)), command)
   })
 
   it("refuse an operation on the registry that is none", () => {
     const operation = { op: "create_tenant", tenant: { id: "acme", created_at: NOW } }
     const line = (value: unknown) =>
-      Buffer.from(JSON.stringify({ ...header, kind: "registry", operation: value }))
-    assert.deepStrictEqual(decodeCommand(line(operation), 1).operation as unknown, operation)
+      commandWithHead(JSON.stringify({ ...header, kind: "registry", operation: value }))
+    assert.deepStrictEqual(decodeCommand(line(operation)).operation as unknown, operation)
     const refused = "not that of a command"
-    assert.throws(() => decodeCommand(line({ ...operation, op: "create" }), 1), refused)
-    assert.throws(() => decodeCommand(line({ op: "create_tenant" }), 1), refused)
+    assert.throws(() => decodeCommand(line({ ...operation, op: "create" })), refused)
+    assert.throws(() => decodeCommand(line({ op: "create_tenant" })), refused)
   })
 })

@@ -1,4 +1,5 @@
 /** Where the changelog cuts a partition, and which records of other topics are after that. */
+
 import { assert, describe, it } from "vitest"
 import type { BackupRecord } from "../../../src/domain/backup/BackupSegment.ts"
 import { chains } from "../../../src/domain/chain/Chains.ts"
@@ -14,6 +15,7 @@ import {
   takeKeyed
 } from "../../../src/exports/backup/StateCut.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
+import { storedProgress } from "../../support/StoredProgress.ts"
 
 const NOW = 1_800_000_000_000
 const hash = sha256Hex("the head")
@@ -39,14 +41,13 @@ const keyed = (...records: ReadonlyArray<BackupRecord>): Map<string, BackupRecor
   return map
 }
 
-const applied = (command: number, events: number, traces: number) => ({
-  command_offset: command,
-  events_next: events,
-  traces_next: traces,
-  traces_forgotten: 0,
-  heads_digest: hash,
-  writers_total: 0
-})
+const applied = (command: number, events: number, traces: number) =>
+  storedProgress({
+    command_offset: command,
+    events_next: events,
+    traces_next: traces,
+    heads_digest: hash
+  })
 
 const head = (sequence: number) => ({
   sequence_number: sequence,

@@ -231,9 +231,8 @@ export class World {
 
   decide(command: Command): void {
     const now = currentTime()
-    const { format, value: written } = encodeCommand(command)
-    const value = Buffer.from(written)
-    const arrival = { offset: this.state.applied + 1, value, command: decodeCommand(value, format) }
+    const value = encodeCommand(command)
+    const arrival = { offset: this.state.applied + 1, value, command: decodeCommand(value) }
     const changes = step(this.state, [arrival], { serviceName: "alk", signer: SIGNER }, now)
     const { traces } = changes
     const events = eventsIn(changes)

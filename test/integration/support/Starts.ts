@@ -10,10 +10,10 @@ import { acceptLoss } from "../../../src/cli/Repair.ts"
 import { type ChainLink, linkOf } from "../../../src/domain/chain/ChainLink.ts"
 import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
-import { type Command, dedupKeyOf } from "../../../src/domain/records/Command.ts"
+import { COMMAND_FORMAT, type Command, dedupKeyOf } from "../../../src/domain/records/Command.ts"
 import { encodeCommand } from "../../../src/domain/records/CommandBytes.ts"
 import type { CommandWriter } from "../../../src/domain/records/CommandWriter.ts"
-import { eventsOf, toBatch } from "../../../src/domain/records/EventBatch.ts"
+import { toBatch } from "../../../src/domain/records/EventBatch.ts"
 import type { Receipt } from "../../../src/domain/records/Receipt.ts"
 import { KIND_HEADER, WRITER_HEADER } from "../../../src/domain/records/RecordHeaders.ts"
 import { nowMicros } from "../../../src/domain/Timestamp.ts"
@@ -54,16 +54,11 @@ export const command = (n: number, count = 1, content = "same"): Command => ({
   warnings: []
 })
 
-export const toRecord = (
-  wanted: Command,
-  { format, value }: { readonly format: number; readonly value: string | Buffer } = encodeCommand(
-    wanted
-  )
-): NewRecord => ({
+export const toRecord = (wanted: Command, format = COMMAND_FORMAT): NewRecord => ({
   topic: "commands",
   partition: 0,
   key: wanted.tenantId,
-  value,
+  value: encodeCommand(wanted),
   headers: {
     "alk-format": String(format),
     "alk-receipt": wanted.receiptId,
@@ -76,15 +71,6 @@ export const written = (n: number, writer: CommandWriter, receivedAt: string): N
   const event = { index: 0, id: `e-${n}`, body: `{"id":"e-${n}"`, contentHash: sha256Hex("") }
   const record = toRecord({ ...command(n), receivedAt, events: toBatch([event]) })
   return { ...record, headers: { ...record.headers, [WRITER_HEADER]: writer.next(nowMicros()) } }
-}
-
-/** A command as versions before format 2 have written it. */
-export const inFormat1 = (wanted: Command): NewRecord => {
-  const { events, ...header } = wanted
-  const lines = eventsOf(events).map(({ body, contentHash, dedupKey, fingerprint, id, index }) =>
-    [index, contentHash, "-", "-", dedupKey, fingerprint, JSON.stringify(id), body].join("\t")
-  )
-  return toRecord(wanted, { format: 1, value: [JSON.stringify(header), ...lines].join("\n") })
 }
 
 export const receipts = readAll("receipts").pipe(

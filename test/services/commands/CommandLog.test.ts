@@ -49,8 +49,8 @@ describe("the queue before the log", () => {
           ["commands", "acme", 3]
         ]
       )
-      const first = decodeCommand(Buffer.from(records[0]!.value!), 2)
-      assert.strictEqual(records[0]!.headers!["alk-format"], "2")
+      const first = decodeCommand(Buffer.from(records[0]!.value!))
+      assert.strictEqual(records[0]!.headers!["alk-format"], "1")
       assert.strictEqual(first.tenantId, "acme")
     }).pipe(Effect.provide(layer))
   })

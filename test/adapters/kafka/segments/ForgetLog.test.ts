@@ -2,6 +2,7 @@
  * Log folders as a broker leaves them, made up batch by batch: which records are rewritten, which stay
  * byte for byte, and that it comes to the same wherever it is ended on the way.
  */
+
 import { randomUUID } from "node:crypto"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -25,11 +26,13 @@ import { batchesOf, segmentsOf } from "../../../../src/adapters/kafka/segments/S
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../../../src/domain/events/Erasure.ts"
 import { faultOf, recompute } from "../../../../src/domain/events/HashChain.ts"
 import { parseEvent } from "../../../../src/domain/events/StoredEvent.ts"
+import { COMMAND_FORMAT } from "../../../../src/domain/records/Command.ts"
 import { encodeCommand } from "../../../../src/domain/records/CommandBytes.ts"
 import { MAC_HEADER } from "../../../../src/domain/records/RecordHeaders.ts"
 import { RecordMac } from "../../../../src/domain/records/RecordMac.ts"
 import { FORMAT_HEADER } from "../../../../src/domain/records/Topics.ts"
 import { ingestCommand } from "../../../support/Events.ts"
+import { storedProgress } from "../../../support/StoredProgress.ts"
 import { Chain } from "../../../verify/support/Chains.ts"
 
 const SECRET = "a secret of the tests that is long enough"
@@ -119,7 +122,7 @@ class Partition {
 const progress = (command: number, secret = SECRET, offset = 0): BatchRecord =>
   stateRecord(
     "applied",
-    { command_offset: command, events_next: 1_000, traces_next: 1_000 },
+    storedProgress({ command_offset: command, events_next: 1_000, traces_next: 1_000 }),
     secret,
     offset
   )
@@ -358,8 +361,8 @@ describe("forgetting in events", () => {
 describe("forgetting in commands", () => {
   const commandOf = (ids: ReadonlyArray<string>): BatchRecord => {
     const [id] = ids
-    const { format, value } = encodeCommand(ingestCommand("acme", 1, { id }))
-    return { key: "acme", value, headers: { [FORMAT_HEADER]: String(format) } }
+    const value = encodeCommand(ingestCommand("acme", 1, { id }))
+    return { key: "acme", value, headers: { [FORMAT_HEADER]: String(COMMAND_FORMAT) } }
   }
 
   const withCommands = async (states: ReadonlyArray<BatchRecord>) => {
