@@ -337,7 +337,7 @@ export const variables = {
   ALK_QUOTA_EVENTS_PER_SECOND: limits.optional(
     integer(1, 10_000_000, "events per second"),
     "off",
-    "events that one tenant may send"
+    "events that one tenant may send; a span and each event in it count as one"
   ),
   ALK_QUOTA_EXPORTS: limits.optional(
     integer(1, 1_000, "exports"),

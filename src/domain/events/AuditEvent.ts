@@ -46,10 +46,9 @@ const TEXT_FORM = /^[^\u0000\ud800-\udfff]*$/u
 
 /** True for at most `lengthMax` whole Unicode characters without U+0000. */
 export const isText = (text: string, lengthMax: number): boolean => {
-  if (!TEXT_FORM.test(text)) return false
   // A character takes one or two UTF-16 units, so only lengths in between need counting.
-  if (text.length <= lengthMax) return true
-  return text.length <= 2 * lengthMax && Array.from(text).length <= lengthMax
+  if (text.length > 2 * lengthMax || !TEXT_FORM.test(text)) return false
+  return text.length <= lengthMax || Array.from(text).length <= lengthMax
 }
 
 export const ActorType = Schema.Literals(actorTypes).annotate({

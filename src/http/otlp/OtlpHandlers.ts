@@ -28,6 +28,7 @@ import type {
 import { logLabelOf, prepareLogs } from "../../services/ingest/otlp/PrepareLogs.ts"
 import {
   countSpans,
+  countSpansAndEvents,
   hasTraceIds,
   labelsOf,
   prepareSpans
@@ -250,7 +251,7 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
           const read = yield* decode(body, decoders)
           const { flaws, request: traces } = read
           const items = countSpans(traces)
-          yield* quota.admit(tenantId, items)
+          yield* quota.admit(tenantId, countSpansAndEvents(traces))
           const prepared = yield* inSlices(() => prepareSpans(traces, tenantId, limits, flaws))
           const first = lacksTraces(read, body.mediaType) ? [noTrace] : []
           const kind = { items, what: "spans", labelAt: labelsOf(traces), first }

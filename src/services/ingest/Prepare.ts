@@ -203,7 +203,10 @@ export const oneOf = (
 
 /** What is wrong with an action of any name. */
 const ofAnyName = (value: unknown): string | undefined =>
-  typeof value === "string" && ANY_ACTION_FORM.test(value)
+  typeof value === "string"
+  // Before the form is tried: a character takes one or two UTF-16 units.
+  && value.length <= 2 * ANY_ACTION_LENGTH_MAX
+  && ANY_ACTION_FORM.test(value)
     ? undefined
     : `must be a string of 1 to ${ANY_ACTION_LENGTH_MAX} printable characters`
 

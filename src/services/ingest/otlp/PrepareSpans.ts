@@ -41,6 +41,17 @@ export const countSpans = (request: ExportTraceServiceRequest): number => {
   return spans
 }
 
+/** Spans of an export and the events in them: each may become a fact. */
+export const countSpansAndEvents = ({ resourceSpans }: ExportTraceServiceRequest): number => {
+  let items = 0
+  for (const { scopeSpans } of resourceSpans) {
+    for (const { spans } of scopeSpans) {
+      for (const { events } of spans) items += 1 + events.length
+    }
+  }
+  return items
+}
+
 /** True if a span of an export has a trace id. */
 export const hasTraceIds = ({ resourceSpans }: ExportTraceServiceRequest): boolean =>
   resourceSpans.some(({ scopeSpans }) =>
