@@ -31,6 +31,9 @@ import {
   tooManySpans
 } from "./TraceRefusals.ts"
 
+/** Spans that a command moves from one parent to another: a fact each, 20 ms of one partition. */
+export const MOVED_CHILDREN_MAX = 1_000
+
 /** A span of the command on its way through the turns. */
 interface Recording {
   readonly sent: RecordOtlpSpan
@@ -320,16 +323,34 @@ export class OtlpSpans {
     this.#shared.set(entry.executionId, ids.add(first))
   }
 
-  /** Children that came before the second of two spans with the id of their parent. */
+  /**
+   * Children that came before the second of two spans with the id of their parent. Each is a fact, so
+   * they move all together or, where they are more than the command may move, not at all.
+   */
   #moveChildren(executionId: string, ids: ReadonlySet<string>): void {
     const entry = this.#command.execution(executionId)!
-    for (const [id, { parent_span_id, side }] of [...entry.allSpans()]) {
-      if (parent_span_id === null || !ids.has(parent_span_id)) continue
-      const parent = parentFor(entry, parent_span_id, side)
-      if (parent === parent_span_id || parent === id) continue
-      if (id === otherSpanOf(entry, parent_span_id)) continue
-      if (this.#follows(entry, id, parent) !== false) continue
-      this.#command.record(entry, { type: "span.amended", span_id: id, parent_span_id: parent })
+    const shared = new Map(
+      [...ids].map((id) => {
+        const moved: Array<readonly [id: string, parent: string]> = []
+        return [id, { other: otherSpanOf(entry, id), moved }]
+      })
+    )
+    for (const [id, { parent_span_id: before, side }] of entry.allSpans()) {
+      const known = before === null ? undefined : shared.get(before)
+      if (known === undefined || before === null || known.moved.length > MOVED_CHILDREN_MAX)
+        continue
+      const { moved, other } = known
+      const parent = parentFor(entry, before, side, other)
+      if (parent !== before && parent !== id && other !== id) moved.push([id, parent])
+    }
+    let left = MOVED_CHILDREN_MAX
+    for (const { moved } of shared.values()) {
+      if (moved.length > left) continue
+      left -= moved.length
+      for (const [id, parent] of moved) {
+        if (this.#follows(entry, id, parent) !== false) continue
+        this.#command.record(entry, { type: "span.amended", span_id: id, parent_span_id: parent })
+      }
     }
   }
 

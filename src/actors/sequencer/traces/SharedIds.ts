@@ -26,9 +26,9 @@ export const otherSpanOf = (entry: ExecutionEntry, spanId: string): string | und
 export const parentFor = (
   entry: ExecutionEntry,
   parentId: string,
-  childSide: Side | undefined
+  childSide: Side | undefined,
+  other = otherSpanOf(entry, parentId)
 ): string => {
-  const other = otherSpanOf(entry, parentId)
   const wanted = childSide === "SERVER" ? "CLIENT" : "SERVER"
   return other === undefined || entry.span(parentId)?.side === wanted ? parentId : other
 }

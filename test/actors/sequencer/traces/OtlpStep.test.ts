@@ -2,6 +2,7 @@
 
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
+import { MOVED_CHILDREN_MAX } from "../../../../src/actors/sequencer/traces/OtlpStep.ts"
 import { SPANS_MAX } from "../../../../src/actors/sequencer/traces/TraceRefusals.ts"
 import { derivedUuid } from "../../../../src/domain/Identifiers.ts"
 import { finish } from "../../../../src/domain/Slices.ts"
@@ -459,6 +460,27 @@ describe("OpenTelemetry spans", () => {
         }
         assert.isUndefined(named("inside").repairs)
       }
+    }
+  })
+
+  it("with one id move up to 1,000 children that came before the second, or none", () => {
+    for (const [children, moved] of [
+      [MOVED_CHILDREN_MAX, MOVED_CHILDREN_MAX],
+      [MOVED_CHILDREN_MAX + 1, 0]
+    ] as const) {
+      const partition = new Partition()
+      partition.run(child("x", "root", { side: "CLIENT" }))
+      partition.run(...Array.from({ length: children }, (_, n) => child(`c${n}`, "x")))
+      assert.deepStrictEqual(partition.run(child("x", "root", { side: "SERVER" })).errors, [])
+      const { spans } = partition.view("t")
+      const server = spans.find(
+        ({ id, parent_span_id: parent }) => parent === "x" && id[0] !== "c"
+      )!
+      const below = spans.filter(({ parent_span_id: parent }) => parent === server.id)
+      assert.strictEqual(below.length, moved)
+      const amended = types(partition).filter((type) => type === "span.amended")
+      // The two that share the id, and what has moved.
+      assert.strictEqual(amended.length, 2 + moved)
     }
   })
 
