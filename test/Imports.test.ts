@@ -20,7 +20,7 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   // The service's own lines, and the command line, which asks the service as any client does.
   cli: ["domain", "ports", "config", "actors", "services", "verify", "exports", "http", "client"],
   adapters: ["domain", "ports"],
-  tools: ["domain", "contracts", "http", "cli"],
+  tools: ["domain", "contracts", "http", "cli", "config"],
   // Runs anywhere, without a package: of the service it knows the API and how JSON is read.
   client: ["domain/json"],
   // In the browser: of the service it knows the API, what reads JSON, and what checks packs.

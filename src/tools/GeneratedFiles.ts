@@ -9,6 +9,7 @@ import { API_ROUTES_FILE, apiRoutes } from "./ApiRoutes.ts"
 import { API_TYPES_FILE, apiTypes } from "./ApiTypes.ts"
 import { METRICS_PAGE_FILE, metricsPage } from "./MetricsPage.ts"
 import { generateOtlp } from "./OtlpCode.ts"
+import { SETTINGS_PAGE_FILE, settingsPage } from "./SettingsPage.ts"
 import { acceptModule, moduleText, splitModule } from "./WasmModules.ts"
 
 /** Where the program imports the protobuf code from. */
@@ -44,5 +45,6 @@ export const generatedFiles = (): ReadonlyMap<string, string> =>
     [splitModule.file, moduleText(splitModule)] as const,
     [CLI_PAGE_FILE, cliPage()] as const,
     [METRICS_PAGE_FILE, metricsPage()] as const,
+    [SETTINGS_PAGE_FILE, settingsPage()] as const,
     ...otlpFiles()
   ])

@@ -1,9 +1,11 @@
+import { readFileSync } from "node:fs"
 import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Result } from "effect"
 import type { Config } from "../../src/config/Config.ts"
 import { configHelp } from "../../src/config/ConfigHelp.ts"
 import { parseConfig } from "../../src/config/ParseConfig.ts"
+import { SETTINGS_PAGE_FILE, settingsPage } from "../../src/tools/SettingsPage.ts"
 
 const surroundings = {
   workingDirectory: "/srv",
@@ -378,6 +380,14 @@ describe("configHelp", () => {
 
   it("fits on a terminal of 100 columns", () => {
     for (const line of configHelp().split("\n")) assert.isAtMost(line.length, 100)
+  })
+
+  it("names what the page of settings has in a row each", () => {
+    const named = [...configHelp().matchAll(/^ {2}([A-Z_]+) /gm)].map(([, name]) => name ?? "")
+    const page = readFileSync(SETTINGS_PAGE_FILE, "utf8")
+    assert.strictEqual(page, settingsPage())
+    const rows = [...page.matchAll(/^\| `([A-Z_]+)`/gm)].map(([, name]) => name ?? "")
+    assert.deepStrictEqual(rows.sort(), named.sort())
   })
 
   it("names exactly the variables that the parser knows", () => {

@@ -1,6 +1,6 @@
 /**
- * The console over a tenant of a few events, some of them failures, and an agent that runs: what
- * the files of the overview share.
+ * The console over a tenant of a few events, some of them failures and one dated tomorrow, and an agent
+ * that runs: what the files of the overview share.
  */
 import { assert, it } from "vitest"
 import { Client } from "../support/Client.ts"
@@ -27,7 +27,11 @@ export const overviewWorld = (otherKeys: string): ConsoleWorld => {
     async ({ url }) => {
       const client = new Client(url, key)
       const outcomes = ["success", "failure", "success", "error", "success", "failure"]
-      const events = outcomes.map((outcome, n) => event(n, outcome))
+      const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
+      const events = outcomes.map((outcome, n) => ({
+        ...event(n, outcome),
+        ...(n === 4 ? { timestamp: tomorrow } : {})
+      }))
       const sent = await client.call("/v1/events/batch?sync=true", { body: { events } })
       assert.strictEqual(sent.status, 200, sent.text)
       const agent = await client.call("/api/v1/executions", {
@@ -45,7 +49,7 @@ export const itShowsTheOverview = (world: ConsoleWorld): void => {
     await world.visit.signIn(reader)
     const { page } = world.visit
     await page.getByText("verified #1 to #6").waitFor()
-    await page.getByText("6 events, 2 failures, 1 error").waitFor()
+    await page.getByText("5 events, 2 failures, 1 error").waitFor()
     const rows = page.getByRole("region", { name: "Last failures and errors" }).getByRole("row")
     await rows.nth(3).waitFor()
     assert.strictEqual(await rows.count(), 4)

@@ -3,6 +3,7 @@
  */
 import { readFileSync } from "node:fs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { consolePages } from "../../src/http/console/ConsolePaths.ts"
 import { GUIDE_PATH } from "../../src/http/docs/GuidePaths.ts"
 import { opsPaths } from "../../src/http/operations/OpsContract.ts"
 import { READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
@@ -77,6 +78,29 @@ describe("without a key", () => {
     const wrongMethod = await api.call("/healthz", { method: "DELETE", headers: browser })
     assert.deepStrictEqual([wrongMethod.status, wrongMethod.headers.allow], [405, "GET, HEAD"])
     await bare.stop()
+  })
+
+  it("has the pages of the console for browsers alone", async () => {
+    for (const page of consolePages) {
+      const path = page.replace(":id", "id_1")
+      const shown = await api.call(path, { headers: { accept: "text/html, */*;q=0.8" } })
+      assert.strictEqual(shown.status, 200, path)
+      assert.match(String(shown.headers["content-type"]), /^text\/html/)
+      assert.include(String(shown.headers["vary"]), "Accept")
+      for (const accept of [undefined, "*/*", "application/json, text/html"]) {
+        const headers = accept === undefined ? {} : { accept }
+        const { body, status } = await api.call(path, { headers })
+        assert.deepStrictEqual([status, body.error.code], [404, "not_found"], path)
+      }
+    }
+    for (const [path, meant] of [
+      ["/health", "/healthz"],
+      ["/events", "/v1/events"],
+      ["/receipts/id_1", "/v1/receipts/{id}"]
+    ] as const) {
+      const { body } = await api.call(path)
+      assert.include(body.error.message, `did you mean ${meant}?`)
+    }
   })
 
   it("counts requests and items by route, never by tenant", async () => {

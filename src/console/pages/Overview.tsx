@@ -172,7 +172,7 @@ const Verdict = ({ events, traces }: { readonly events: Chain; readonly traces: 
 }
 
 const Rates = () => {
-  const path = "/v1/events/stats?group_by=outcome&interval=hour&from=-24h"
+  const path = "/v1/events/stats?group_by=outcome&interval=hour&from=-24h&to=now"
   const stats = useAnswer<EventStats>(path, EVERY_SECONDS * 3)
   const { data } = stats
   const of = (key: string) => data?.groups.find((group) => group.key === key)?.count ?? 0

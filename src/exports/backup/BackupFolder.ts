@@ -4,7 +4,7 @@
  */
 import { hash } from "node:crypto"
 import * as fs from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import zlib from "node:zlib"
 import {
@@ -24,6 +24,8 @@ import { MESSAGE_BYTES_MAX } from "../../domain/records/Topics.ts"
 
 const SEGMENTS = "segments"
 const KEYS = "keys"
+/** Locked by the run that writes. */
+const LOCK = "lock"
 /** Ends the name of a file that is being written. */
 const PART = ".part"
 /** Ends the name of a file with the MAC of a segment that no manifest names yet. */
@@ -52,9 +54,11 @@ const syncFolder = (path: string): void => {
   }
 }
 
+/** Every file is written by this: anew, so that no link and no file of others is written to. */
 const writeWhole = (folder: string, name: string, bytes: string | Buffer): void => {
   const path = join(folder, name)
-  const descriptor = fs.openSync(`${path}${PART}`, "w", FILE_MODE)
+  fs.rmSync(`${path}${PART}`, { force: true })
+  const descriptor = fs.openSync(`${path}${PART}`, "wx", FILE_MODE)
   try {
     fs.writeFileSync(descriptor, bytes)
     fs.fsyncSync(descriptor)
@@ -62,7 +66,7 @@ const writeWhole = (folder: string, name: string, bytes: string | Buffer): void 
     fs.closeSync(descriptor)
   }
   fs.renameSync(`${path}${PART}`, path)
-  syncFolder(folder)
+  syncFolder(dirname(path))
 }
 
 /** The bytes of a file if they are what was written; throws BackupUnusable, naming the file. */
@@ -106,10 +110,11 @@ export class BackupFolder {
   /** Makes the folder, and keeps other backups out of it until `release` is called. */
   open(): { readonly release: () => void } {
     if (fs.existsSync(this.path) && this.manifest() === undefined) this.#refuseForeign()
+    for (const name of [SEGMENTS, KEYS, LOCK]) this.#refuseLink(name)
     for (const folder of [this.path, join(this.path, SEGMENTS), join(this.path, KEYS)]) {
       fs.mkdirSync(folder, { recursive: true, mode: FOLDER_MODE })
     }
-    const database = new DatabaseSync(join(this.path, "lock"))
+    const database = new DatabaseSync(join(this.path, LOCK))
     try {
       // The kernel drops the lock with the process, however that ends.
       database.exec("PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE")
@@ -125,7 +130,10 @@ export class BackupFolder {
     known: ReadonlySet<string>,
     isOwn: (file: string, mac: string) => boolean
   ): ReadonlyArray<SegmentName> {
-    return fs.readdirSync(join(this.path, SEGMENTS)).flatMap((name) => {
+    const files = fs.readdirSync(join(this.path, SEGMENTS), { withFileTypes: true })
+    return files.flatMap((entry) => {
+      if (!entry.isFile()) return []
+      const { name } = entry
       const file = `${SEGMENTS}/${name}`
       const read = known.has(file) ? undefined : readSegmentName(name)
       const macPath = join(this.path, `${file}${MAC}`)
@@ -161,9 +169,9 @@ export class BackupFolder {
     return { file: `${SEGMENTS}/${name}`, from, to, records, bytes: bytes.length, sha256: digest }
   }
 
-  /** Lets a later run use the segment, should this one break off; an incomplete MAC is of no use to it. */
+  /** Lets a later run use the segment, should this one break off. */
   keepMac({ file }: BackupSegment, mac: string): void {
-    fs.writeFileSync(join(this.path, `${file}${MAC}`), mac, { mode: FILE_MODE })
+    writeWhole(this.path, `${file}${MAC}`, mac)
   }
 
   /** Throws BackupUnusable or RecordUnreadable. */
@@ -197,9 +205,16 @@ export class BackupFolder {
     }
   }
 
+  /** A link would lead out of the folder. */
+  #refuseLink(name: string): void {
+    const path = join(this.path, name)
+    if (fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return
+    throw new BackupUnusable(`${path} is a link: remove it, or name an empty folder`)
+  }
+
   /** A folder without a manifest is ours if it holds nothing but what a first run has left behind. */
   #refuseForeign(): void {
-    const own = new Set([SEGMENTS, KEYS, "lock", `${MANIFEST_FILE}${PART}`])
+    const own = new Set([SEGMENTS, KEYS, LOCK, `${MANIFEST_FILE}${PART}`])
     const foreign = fs.readdirSync(this.path).find((name) => !own.has(name))
     if (foreign === undefined) return
     throw new BackupUnusable(

@@ -3,10 +3,12 @@
  * is in it, so everybody may fetch it; what it shows, it asks the API for.
  */
 import { Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type ConsoleBundle, ConsoleFiles } from "../../ports/ConsoleFiles.ts"
 import { errorResponse } from "../messages/Answer.ts"
 import { ApiError } from "../messages/ApiError.ts"
+import { CurrentRequest } from "../messages/CurrentRequest.ts"
+import { HTML_TYPE, JSON_TYPE, negotiate } from "../messages/MediaTypes.ts"
 import { FILES_PATH } from "./ConsolePaths.ts"
 
 /** Scripts, styles and answers of this address only, no text is ever code, and nobody frames it. */
@@ -76,3 +78,21 @@ export const consolePage = Effect.gen(function* () {
       )
   })
 })
+
+type Answer<E> = Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  E,
+  HttpServerRequest.HttpServerRequest
+>
+
+/** The page for a request that likes HTML better, as those of browsers do; else the other answer. */
+export const toBrowsers = <E>(
+  page: Effect.Effect<HttpServerResponse.HttpServerResponse>,
+  other: Answer<E>
+): Answer<E> =>
+  Effect.gen(function* () {
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    const facts = yield* CurrentRequest
+    facts.isNegotiated = true
+    return yield* negotiate(headers["accept"], [JSON_TYPE, HTML_TYPE]) === HTML_TYPE ? page : other
+  })

@@ -21,6 +21,9 @@ export const consolePages = [
   "/share"
 ] as const
 
+/** True for the template of a page beside `/`. */
+export const isPage = (template: string): boolean => consolePages.some((page) => page === template)
+
 /** Where the files of the console are. */
 export const FILES_PATH = "/console"
 

@@ -1,13 +1,15 @@
 /** The routes of the console: its pages and the files that they load. `/` is with the API. */
 import { Effect, type Layer } from "effect"
-import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { ConsoleFiles } from "../../ports/ConsoleFiles.ts"
 import { errorResponse } from "../messages/Answer.ts"
 import { notFound } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import { pathOf } from "../messages/CurrentRequest.ts"
 import { withoutQuery } from "../messages/KnownQuery.ts"
 import { staticAnswer } from "../messages/StaticAnswer.ts"
-import { consolePage } from "./ConsolePage.ts"
+import { meantRoute, noSuchRoute } from "../server/MeantRoute.ts"
+import { consolePage, toBrowsers } from "./ConsolePage.ts"
 import { consolePages, FILES_PATH } from "./ConsolePaths.ts"
 
 /** A name means the same bytes for ever. */
@@ -42,6 +44,11 @@ const fileAnswers = Effect.gen(function* () {
     })
 })
 
+/** What programs get at the address of a page. */
+const noRoute = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) =>
+  errorResponse(noSuchRoute(meantRoute("GET", pathOf(url))))
+)
+
 /** The console, added to the router unless it is off. */
 export const layerConsoleRoutes: Layer.Layer<
   never,
@@ -53,7 +60,7 @@ export const layerConsoleRoutes: Layer.Layer<
     if (!hasConsole) return
     const page = yield* consolePage
     const fileAnswer = yield* fileAnswers
-    for (const path of consolePages) yield* router.add("GET", path, page)
+    for (const path of consolePages) yield* router.add("GET", path, toBrowsers(page, noRoute))
     yield* router.add(
       "GET",
       `${FILES_PATH}/:file`,

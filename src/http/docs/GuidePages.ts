@@ -52,6 +52,7 @@ export const referencePages: ReadonlyArray<GuidePage> = [
   page("retention", "Retention", "remove what is old, hold it, delete a tenant"),
   page("forgetting", "Topics that forget", "how erased details leave the topics of Kafka, too"),
   page("alerts", "Alerts", "what each alert means, and what to do"),
+  page("settings", "Settings", "every environment variable, what it takes and its default"),
   page("metrics", "Metrics", "every metric of /metrics, its type, unit and labels"),
   page("tampering", "Tamper matrix", "which change is found, by what, and what can't be found"),
   page("speed", "Speed", "what was measured, on what, and how to measure again"),

@@ -4,22 +4,21 @@
  */
 import { readFile } from "node:fs/promises"
 import { Effect, Layer } from "effect"
-import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpRouter } from "effect/http"
 import { HttpApiScalar } from "effect/http-api"
 import { LiveFeed } from "../../actors/feeds/LiveFeed.ts"
 import type { PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
 import type { ConsoleFiles } from "../../ports/ConsoleFiles.ts"
 import { API_VERSION, Api, openApiDocument } from "../Api.ts"
 import { layerPublicKeys } from "../chain/PublicKeys.ts"
-import { consolePage } from "../console/ConsolePage.ts"
+import { consolePage, toBrowsers } from "../console/ConsolePage.ts"
 import { GUIDE_PATH } from "../docs/GuidePaths.ts"
 import { errorResponse, json } from "../messages/Answer.ts"
 import { notFound, RETRY_AFTER_SECONDS } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { Bodies } from "../messages/BodyBudget.ts"
-import { CurrentRequest } from "../messages/CurrentRequest.ts"
 import { withoutQuery } from "../messages/KnownQuery.ts"
-import { HTML_TYPE, JSON_TYPE, negotiate } from "../messages/MediaTypes.ts"
+import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { staticAnswer } from "../messages/StaticAnswer.ts"
 import { Draining } from "../server/Draining.ts"
 import {
@@ -71,20 +70,6 @@ const layerReference = HttpRouter.use(
   })
 )
 
-/** The console to who likes HTML better, as browsers do; JSON to everybody else. */
-const forReader = (
-  landing: HttpServerResponse.HttpServerResponse,
-  page: Effect.Effect<HttpServerResponse.HttpServerResponse>
-) =>
-  Effect.gen(function* () {
-    const { headers } = yield* HttpServerRequest.HttpServerRequest
-    const facts = yield* CurrentRequest
-    facts.isNegotiated = true
-    return negotiate(headers["accept"], [JSON_TYPE, HTML_TYPE]) === HTML_TYPE
-      ? yield* page
-      : landing
-  })
-
 const layerPages = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const { hasConsole, publicUrl, serviceName } = yield* ApiSettings
@@ -114,7 +99,7 @@ const layerPages = HttpRouter.use(
       { headers: { "cache-control": "public, max-age=300" } }
     )
     const page = yield* consolePage
-    yield* router.add("GET", "/", hasConsole ? forReader(landing, page) : landing)
+    yield* router.add("GET", "/", hasConsole ? toBrowsers(page, Effect.succeed(landing)) : landing)
     yield* router.add("GET", "/openapi.json", withoutQuery(openApi))
     yield* router.add(
       "GET",

@@ -3,6 +3,8 @@
  * path of a proxy or of another product, twice, without its version, or mistyped.
  */
 import { editDistance } from "../../domain/NearestName.ts"
+import { isPage } from "../console/ConsolePaths.ts"
+import { ApiError } from "../messages/ApiError.ts"
 import { isWildcard, routeTable, type TableRoute } from "./RouteTable.ts"
 
 /** Segments of an address at most, and characters of one, that are compared with routes. */
@@ -71,6 +73,9 @@ const nearest = (
   return found
 }
 
+/** Those that answer programs. */
+const known = routeTable.filter(({ template }) => !isPage(template))
+
 /** `/v1/events/:id` as documents write it. */
 const shown = (template: string): string => template.replaceAll(/:(\w+)/g, "{$1}")
 
@@ -80,7 +85,14 @@ const shown = (template: string): string => template.replaceAll(/:(\w+)/g, "{$1}
  */
 export const meantRoute = (method: string, path: string): string | undefined => {
   const given = readings(path)
-  const routes = routeTable.filter(({ methods }) => methods.includes(method))
-  const found = nearest(given, routes) ?? nearest(given, routeTable)
+  const routes = known.filter(({ methods }) => methods.includes(method))
+  const found = nearest(given, routes) ?? nearest(given, known)
   return found === undefined ? undefined : shown(found.template)
 }
+
+/** The error of an address that nothing has. */
+export const noSuchRoute = (meant?: string): ApiError =>
+  new ApiError({
+    code: "not_found",
+    message: `there is no such route; ${meant === undefined ? "" : `did you mean ${meant}? `}see /docs`
+  })

@@ -15,6 +15,8 @@ import {
 } from "effect/http"
 import type { RequestLog } from "../../config/Config.ts"
 import { defined } from "../../domain/Defined.ts"
+import { toBrowsers } from "../console/ConsolePage.ts"
+import { isPage } from "../console/ConsolePaths.ts"
 import { errorResponse, isRouteNotFound } from "../messages/Answer.ts"
 import { ApiError, errorFormOf, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
@@ -26,12 +28,11 @@ import {
   requestIdOf,
   TracesRequests
 } from "../messages/CurrentRequest.ts"
-import { HTML_TYPE, JSON_TYPE, negotiate } from "../messages/MediaTypes.ts"
 import { AnswerBudget, AnswerLimits } from "./AnswerBudget.ts"
 import { compressed } from "./Compression.ts"
 import { bytesOf, type ConnectionBytes } from "./ConnectionBytes.ts"
 import { corsOptions } from "./Cors.ts"
-import { meantRoute } from "./MeantRoute.ts"
+import { meantRoute, noSuchRoute } from "./MeantRoute.ts"
 import { requestAnswered } from "./Metrics.ts"
 import { allowedMethods, findRoute, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
@@ -54,23 +55,19 @@ type App<E> = Effect.Effect<
 
 const cors = (origins: ReadonlyArray<string>) => HttpMiddleware.cors(corsOptions(origins))
 
-const noSuchRoute = (meant?: string): ApiError =>
-  new ApiError({
-    code: "not_found",
-    message: `there is no such route; ${meant === undefined ? "" : `did you mean ${meant}? `}see /docs`
-  })
-
 const unknownRoute = (method: string, path: string): ApiError => {
   const allowed = allowedMethods(path)
-  if (allowed.length === 0) return noSuchRoute(meantRoute(method, path))
-  // A route that the router has not taken all the same has an impossible parameter.
-  return allowed.includes(method)
-    ? noSuchRoute()
-    : new ApiError({
-        code: "method_not_allowed",
-        message: `${method} is not allowed here, but ${allowed.join(", ")}`,
-        headers: { allow: allowed.join(", ") }
-      })
+  if (allowed.length > 0 && !allowed.includes(method)) {
+    return new ApiError({
+      code: "method_not_allowed",
+      message: `${method} is not allowed here, but ${allowed.join(", ")}`,
+      headers: { allow: allowed.join(", ") }
+    })
+  }
+  // A route that the router has not taken all the same is a page, or has an impossible parameter.
+  const template = findRoute(method, path)?.template
+  const isOwn = template !== undefined && !isPage(template)
+  return noSuchRoute(isOwn ? undefined : meantRoute(method, path))
 }
 
 /** The router would give the method of a wildcard's route to a path that a literal names. */
@@ -89,19 +86,13 @@ const isStopped = (cause: Cause.Cause<unknown>): boolean =>
 type MissingPage = Effect.Effect<HttpServerResponse.HttpServerResponse> | undefined
 
 /** The error of an address that nothing has; the page to who likes HTML better, as browsers do. */
-const unknownAnswer = (method: string, path: string, missingPage: MissingPage): App<never> =>
-  Effect.gen(function* () {
-    const { headers } = yield* HttpServerRequest.HttpServerRequest
-    const error = unknownRoute(method, path)
-    if (missingPage === undefined || error.status !== 404 || !/^(?:GET|HEAD)$/.test(method)) {
-      return yield* errorResponse(error)
-    }
-    const facts = yield* CurrentRequest
-    facts.isNegotiated = true
-    return negotiate(headers["accept"], [JSON_TYPE, HTML_TYPE]) === HTML_TYPE
-      ? HttpServerResponse.setStatus(yield* missingPage, 404)
-      : yield* errorResponse(error)
-  })
+const unknownAnswer = (method: string, path: string, missingPage: MissingPage): App<never> => {
+  const error = unknownRoute(method, path)
+  const answer = errorResponse(error)
+  return missingPage === undefined || error.status !== 404 || !/^(?:GET|HEAD)$/.test(method)
+    ? answer
+    : toBrowsers(Effect.map(missingPage, HttpServerResponse.setStatus(404)), answer)
+}
 
 /** An answer for what no handler has answered. A client that has gone needs none. */
 const answered = (

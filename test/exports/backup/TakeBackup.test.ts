@@ -1,5 +1,14 @@
 /** Which files of a folder a backup goes on with: those that it has left there itself, no others. */
-import { copyFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import {
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { join } from "node:path"
 import { zstdCompressSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
@@ -75,7 +84,12 @@ const about = { alk_version: "0.1.0", service_name: "alk", topic_prefix: "alk" }
 const mac = new RecordMac("the secret of the service")
 
 /** A run, which breaks off after so many files. */
-const take = (log: TestLog, folder: BackupFolder, filesMax = Number.POSITIVE_INFINITY) => {
+const take = (
+  log: TestLog,
+  folder: BackupFolder,
+  filesMax = Number.POSITIVE_INFINITY,
+  keys: Parameters<typeof takeBackup>[0]["keys"] = []
+) => {
   let files = 0
   const progress = () => {
     files += 1
@@ -83,7 +97,7 @@ const take = (log: TestLog, folder: BackupFolder, filesMax = Number.POSITIVE_INF
   }
   const { release } = folder.open()
   return takeBackup({
-    ...{ source: log.source(), folder, about, keys: [], mac, progress },
+    ...{ source: log.source(), folder, about, keys, mac, progress },
     isGenuine: () => true
   }).pipe(Effect.ensuring(Effect.sync(release)))
 }
@@ -206,4 +220,48 @@ describe("a backup goes on", () => {
       assert.deepStrictEqual(heldBy(folder), all("one", "two"))
     })
   )
+})
+
+describe("a backup writes into its own folder alone", () => {
+  const keys = [{ name: "secret", content: "the secret of the service" }]
+  const log = new TestLog()
+  log.append("one")
+
+  it.effect("where links were put in the place of files that it makes", () =>
+    Effect.gen(function* () {
+      const first = new BackupFolder(join(root, "without-links"))
+      yield* take(log, first, undefined, keys)
+      const names = ["segments", "keys"].flatMap((part) =>
+        readdirSync(join(first.path, part)).map((name) => join(part, name))
+      )
+      const folder = new BackupFolder(join(root, "links"))
+      const outside = join(root, "outside")
+      writeFileSync(outside, "as it was")
+      folder.open().release()
+      for (const name of names) {
+        for (const end of ["", ".part", ".mac", ".mac.part"]) {
+          symlinkSync(outside, join(folder.path, `${name}${end}`))
+        }
+      }
+      symlinkSync(outside, join(folder.path, "manifest.json.part"))
+      yield* take(log, folder, undefined, keys)
+      assert.strictEqual(readFileSync(outside, "utf8"), "as it was")
+      assert.deepStrictEqual(heldBy(folder), heldBy(first))
+      for (const name of [...names, "manifest.json"]) {
+        assert.isTrue(lstatSync(join(folder.path, name)).isFile(), name)
+      }
+    })
+  )
+
+  for (const name of ["segments", "keys", "lock"]) {
+    it(`and refuses one whose ${name} is a link`, () => {
+      const folder = new BackupFolder(join(root, `link-${name}`))
+      const outside = join(root, `outside-${name}`)
+      mkdirSync(folder.path)
+      if (name === "lock") writeFileSync(outside, "")
+      else mkdirSync(outside)
+      symlinkSync(outside, join(folder.path, name))
+      assert.throws(() => folder.open(), new RegExp(`${name} is a link`))
+    })
+  }
 })
