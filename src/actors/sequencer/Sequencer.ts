@@ -337,9 +337,9 @@ const commitChunk = Effect.fnUntraced(function* (
   settings: SequencerSettings
 ) {
   const started = yield* Clock.currentTimeMillis
-  const unloaded = yield* cache.prepare(chunk)
+  const prepared = yield* cache.prepare(chunk)
   const hasStore = settings.traceStore !== undefined
-  const changes = step(state, chunk, { ...settings, hasStore, unloaded }, currentTime())
+  const changes = step(state, chunk, { ...settings, hasStore, ...prepared }, currentTime())
   yield* commit(writer, state, changes, settings)
   yield* Metric.update(commitSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
 })

@@ -186,6 +186,11 @@ export class Draft implements StateChanges {
     return this.#find("dedup", key, more)
   }
 
+  /** Whether the window still holds a key: with the chunk it may be larger than it should. */
+  holdsDuplicate(key: string): boolean {
+    return this.#dedupIndex.has(key) || this.#state.dedup.find(key) !== undefined
+  }
+
   findIdempotent(key: string): WindowHit | undefined {
     return this.#find("idempotency", key, 0)
   }

@@ -192,7 +192,7 @@ const valuesOf = (
 ): CommandDraft | undefined => {
   if (values === undefined) return undefined
   const left = new Set([...conflicts, ...duplicates].map(({ index }) => index))
-  const command = new CommandDraft(draft.traces, { operations: [], tenantId }, () => undefined)
+  const command = new CommandDraft(draft.traces, { operations: [], tenantId })
   for (const { executionId, index, payloads, spanId } of values) {
     if (left.has(index)) continue
     const entry = command.create(executionId)
@@ -208,9 +208,7 @@ const valuesOf = (
 const stepTraces = (draft: Draft, offset: number, command: Command, now: string): void => {
   const { attempt, tenantId } = command
   const operations = command.traces ?? []
-  const outcome = applyTraces(draft.traces, { tenantId, operations }, (key, more) =>
-    draft.findDuplicate(key, more)
-  )
+  const outcome = applyTraces(draft.traces, { tenantId, operations }, draft)
   if (outcome.unavailable) {
     const error = { code: "unavailable", message: outcome.errors[0]!.message }
     const rejected = operations.length + command.errors.length

@@ -73,7 +73,7 @@ export const recordImpliedEnd = (
 
 /** The end of an execution whose wait for a parent is over. */
 export const endDue = (draft: TraceDraft, tenantId: string, executionId: string): CommandDraft => {
-  const command = new CommandDraft(draft, { tenantId, operations: [] }, () => undefined)
+  const command = new CommandDraft(draft, { tenantId, operations: [] })
   const entry = command.execution(executionId)!
   recordImpliedEnd(command, entry, entry.impliedEnd(Number.POSITIVE_INFINITY))
   return command
@@ -112,7 +112,7 @@ const addEvents = (
   let hasNews = false
   for (const event of events) {
     const key = traceEventKeyOf(command.tenantId, event.eventId)
-    if (command.findEvent(key) !== undefined) continue
+    if (command.hasEvent(key)) continue
     const number = command.recordEvent(entry, spanId, event)
     // A derived id says all there is to compare: two events with one id are the same event.
     command.rememberEvent({ key, mark: key, number })
