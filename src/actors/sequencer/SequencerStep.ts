@@ -220,6 +220,9 @@ const stepTraces = (draft: Draft, offset: number, command: Command, now: string)
   takeOverFacts(draft, outcome.command)
   for (const entry of outcome.dedup) draft.addDedup(entry)
   draft.refused.push(...outcome.errors)
+  for (const { repairs = [] } of outcome.results) {
+    for (const code of repairs) draft.repaired.push({ code })
+  }
   if (remembered !== undefined) draft.addIdempotency(remembered)
   addReceipt(draft, attempt, receipt)
 }

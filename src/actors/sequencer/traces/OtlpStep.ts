@@ -3,6 +3,7 @@
  * before their parent, after the end, with other content, and still add up to one execution. What
  * is new of a span is recorded; only a cycle is refused.
  */
+import type { DecidedRepair } from "../../../domain/traces/Repairs.ts"
 import {
   type OtlpEvent,
   type RecordOtlpEvents,
@@ -41,6 +42,7 @@ interface Recording {
   isAgain: boolean
   /** True once a fact of the span was recorded. */
   hasNews: boolean
+  repair: DecidedRepair | undefined
 }
 
 const introducerOf = ({ parentSpanId, spanId, startedAt }: RecordOtlpSpan): Introducer => ({
@@ -153,7 +155,8 @@ export class OtlpSpans {
       operation,
       refusal: undefined,
       isAgain: false,
-      hasNews: false
+      hasNews: false,
+      repair: undefined
     }))
   }
 
@@ -214,10 +217,14 @@ export class OtlpSpans {
   }
 
   *decisions(): Generator<readonly [RecordOtlpSpan, TraceDecision]> {
-    for (const { hasNews, operation, refusal } of this.#recordings) {
+    for (const { hasNews, operation, refusal, repair } of this.#recordings) {
       const { executionId, spanId } = operation
       const outcome = hasNews ? "created" : "existing"
-      yield [operation, refusal ?? { outcome, execution_id: executionId, span_id: spanId }]
+      const repairs = repair === undefined ? {} : { repairs: [repair] }
+      yield [
+        operation,
+        refusal ?? { outcome, execution_id: executionId, span_id: spanId, ...repairs }
+      ]
     }
   }
 
@@ -273,6 +280,7 @@ export class OtlpSpans {
       return
     }
     recording.hasNews = true
+    recording.repair = "other_content"
     if (closes === false) return this.#replace(recording, entry)
     this.#command.record(entry, { type: "span.amended", span_id: spanId }, whole)
   }
@@ -365,7 +373,10 @@ export class OtlpSpans {
       recordExecution(this.#command, entry, operation)
     }
     this.#recordSpan(entry, operation)
-    if (isShared) this.#share(entry, sent.spanId, operation)
+    if (isShared) {
+      this.#share(entry, sent.spanId, operation)
+      recording.repair = "shared_id"
+    }
     recording.hasNews = true
   }
 }
