@@ -179,10 +179,24 @@ export interface LoadedFact {
 export interface LoadedExecution {
   readonly tenantId: string
   readonly executionId: string
-  /** Every fact but span events and values, by fact number. */
+  /** Every fact but values and span events, of these only those of `eventsCountBefore`; by number. */
   readonly facts: ReadonlyArray<LoadedFact>
   /** Every row that claims to be a fact of it, of all kinds. */
   readonly marked: ReadonlyArray<MarkedFact>
+}
+
+/** Events of an execution that the sequencer has to recognise and does not remember. */
+export interface SoughtEvents {
+  readonly tenantId: string
+  readonly executionId: string
+  readonly spanIds: ReadonlyArray<string>
+  readonly eventIds: ReadonlyArray<string>
+}
+
+/** The fact of an event, without its details. */
+export interface StoredEvent {
+  readonly body: string
+  readonly marked: MarkedFact
 }
 
 /** A fact that does not follow the one before it in its execution. */
@@ -325,6 +339,8 @@ export class TraceStore extends Context.Service<
       executions: ReadonlyArray<TraceKey>,
       spans: ReadonlyArray<TraceKey>
     ): StoreResult<ReadonlyArray<LoadedExecution>>
+    /** Every row that claims to be one of the events. One statement for all of them. */
+    storedEvents(sought: ReadonlyArray<SoughtEvents>): StoreResult<ReadonlyArray<StoredEvent>>
 
     /**
      * Take the details out of every fact of executions before a sequence of the chain: rows

@@ -64,10 +64,12 @@ const conditionsOf = (family: string): string =>
   + "      /** `!=`, `>=` or `<=` the value: the sign is the end of the name. */\n"
   + `      readonly [condition: \`\${string}\${"!" | ">" | "<"}\`]: QueryValue`
 
+const keyOf = (name: string): string => (/^\w+$/.test(name) ? name : JSON.stringify(name))
+
 const memberOf = ({ name, required, schema }: Parameter, names: Set<string>): string =>
   schema["type"] === "object"
     ? conditionsOf(name)
-    : `readonly ${name}${required === true ? "" : "?"}: ${typeOf(schema, names)}`
+    : `readonly ${keyOf(name)}${required === true ? "" : "?"}: ${typeOf(schema, names)}`
 
 const objectOf = (
   parameters: ReadonlyArray<Parameter>,

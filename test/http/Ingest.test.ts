@@ -93,8 +93,34 @@ describe("ingest", () => {
     assert.strictEqual(other.status, 422, other.text)
   })
 
-  it.each(["/v1/events", BATCH])("names the type of lines that come as JSON: %s", async (path) => {
-    const raw = `${JSON.stringify(item(1))}\n${JSON.stringify(item(2))}\n`
+  it.each([
+    ["/v1/events/", 201],
+    ["//v1/events", 201],
+    ["/v1//events//", 201],
+    ["/V1/events/", 404]
+  ] as const)("takes an event whatever the slashes of its address: %s", async (path, status) => {
+    const answer = await post(`${path}?sync=true`, { json: item(1) })
+    assert.strictEqual(answer.status, status, answer.text)
+  })
+
+  it("takes lines that come as JSON, if each of them is an object", async () => {
+    const lines = [item(1), { action: "read" }, item(2)].map((one) => JSON.stringify(one))
+    const answer = await post(`${BATCH}?sync=true`, { raw: `${lines.join("\n")}\n` })
+    assert.strictEqual(answer.status, 200, answer.text)
+    assert.deepInclude(answer.body, { accepted: 2, rejected: 1 })
+    assert.strictEqual(answer.body.errors[0].index, 1)
+    const many = await post(BATCH, { raw: `${lines[0]}\n`.repeat(1_001) })
+    assert.strictEqual(many.status, 400)
+    assert.include(many.text, "1000")
+  })
+
+  const [first, second] = [JSON.stringify(item(1)), JSON.stringify(item(2))]
+  it.each([
+    ["/v1/events", `${first}\n${second}\n`],
+    [BATCH, `${first}${second}`],
+    [BATCH, `${first}\n${second.slice(0, -9)}`],
+    [BATCH, `{"events":[${first}]}\n{"events":[${second}]}`]
+  ])("names the type of lines that come as JSON and can't be taken: %s", async (path, raw) => {
     const answer = await post(path, { raw })
     assert.strictEqual(answer.status, 400)
     assert.include(answer.text, "application/x-ndjson")

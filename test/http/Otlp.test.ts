@@ -9,7 +9,7 @@ import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import type { Command, ItemError } from "../../src/domain/records/Command.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
 import { currentTime } from "../../src/domain/Timestamp.ts"
-import type { RecordOtlpSpan } from "../../src/domain/traces/TraceOperation.ts"
+import type { RecordOtlpSpan, TraceResult } from "../../src/domain/traces/TraceOperation.ts"
 import { REFUSALS_NAMED_MAX } from "../../src/http/otlp/OtlpHandlers.ts"
 import { CommandLogBusy, CommandTooLarge } from "../../src/services/commands/CommandLog.ts"
 import {
@@ -48,6 +48,8 @@ class SpanWorld extends World {
   /** What it says against an operation. */
   judge: (operation: RecordOtlpSpan) => Omit<ItemError, "index"> | undefined = () => undefined
   fails = false
+  /** What it says to be repaired of each. */
+  repairs: TraceResult["repairs"]
 
   override decide(command: Command): void {
     if (command.kind !== "trace") return super.decide(command)
@@ -65,6 +67,13 @@ class SpanWorld extends World {
       rejected: errors.length,
       ids: [],
       errors,
+      results: operations.map(({ executionId, index, op }) => ({
+        index,
+        op,
+        outcome: "created",
+        execution_id: executionId,
+        ...(this.repairs === undefined ? {} : { repairs: this.repairs })
+      })),
       received_at: command.receivedAt,
       committed_at: currentTime(),
       ...(this.fails ? { error: { code: "step_failed", message: "it did not work" } } : {}),
@@ -216,6 +225,14 @@ describe("POST /v1/traces", () => {
       })
     })
   }
+
+  it("names what the sequencer has repaired, which it counts itself", async () => {
+    world.repairs = ["other_content"]
+    const [rejected, message] = rejection(await send(JSON_TYPE, exportOf([span()])))!
+    assert.strictEqual(rejected, 0n)
+    assert.include(message, "span eee19b7ec3c1b174 of trace")
+    assert.include(message, "repaired: span: other_content: The span was sent again")
+  })
 
   it("counts repairs by their code, and values that are cut, and warns of each once a minute", async () => {
     const counted = async () => {

@@ -55,6 +55,8 @@ describe("the stream", () => {
     await ended(await open("", { "last-event-id": " " }))
     await ended(await open("?after_sequence=3&lastEventId=5"))
     await ended(await open("?lastEventId=5", { "last-event-id": "7" }))
+    await ended(await open("?after_sequence=3&last-event-id=6"))
+    await ended(await open("?after_sequence=3&evs_last_event_id=8"))
     for (const garbage of ["abc", "-1", "1.5", "1,2", "99999999999999999999"]) {
       assert.strictEqual((await open("", { "last-event-id": garbage })).statusCode, 400, garbage)
     }
@@ -67,7 +69,9 @@ describe("the stream", () => {
       { after: 3, filter: { metadata: [] } },
       { after: undefined, filter: { metadata: [] } },
       { after: 5, filter: { metadata: [] } },
-      { after: 7, filter: { metadata: [] } }
+      { after: 7, filter: { metadata: [] } },
+      { after: 6, filter: { metadata: [] } },
+      { after: 8, filter: { metadata: [] } }
     ])
   })
 

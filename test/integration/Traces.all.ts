@@ -21,6 +21,7 @@ import {
   endExecution,
   endSpan,
   erase,
+  otlpEvents,
   otlpSpan,
   startExecution,
   startSpan
@@ -124,6 +125,28 @@ describe("an execution that memory has forgotten", () => {
       )
     )
   }
+
+  it.live("has each event of a span once, though the window of duplicates has forgotten it", () =>
+    withPartition((partition) =>
+      Effect.gen(function* () {
+        const eventOf = (id: string) => ({ eventId: id, eventType: "log", timestamp: at(0) })
+        const sent = otlpSpan("t", "t.0", { events: ["a", "b"].map(eventOf) })
+        const records = otlpEvents("t", "t.0", ["c", "d"].map(eventOf))
+        const others = otlpEvents("u", "u.0", ["e", "f", "g", "h"].map(eventOf))
+        partition.dedupWindow = 2
+        yield* partition.startSequencer
+        yield* partition.startProjection
+        yield* partition.each(sent, records, others)
+        const before = yield* factsInTopic
+        assert.deepStrictEqual(yield* partition.each(sent, records), ["existing", "existing"])
+        yield* partition.run(erase("t"))
+        yield* partition.forgotten
+        yield* partition.restartSequencer
+        assert.deepStrictEqual(yield* partition.each(sent, records), ["existing", "existing"])
+        assert.strictEqual((yield* factsInTopic).length, before.length + 1)
+      })
+    )
+  )
 
   it.live("keeps the start that it was given", () =>
     withPartition((partition) =>

@@ -107,6 +107,8 @@ export class TracePartition {
   readonly #projection = new Running()
   /** Times that the sequencer has asked the store. */
   loads = 0
+  /** Ids of events that the sequencer remembers, from its next start on. */
+  dedupWindow = 1_000
   /** The store does not answer the sequencer. */
   storeFails = false
 
@@ -117,9 +119,10 @@ export class TracePartition {
   /** Until it is ready; fails with what it refuses to start for. */
   readonly startSequencer = Effect.suspend(() =>
     Effect.gen({ self: this }, function* () {
-      const { load, position } = yield* TraceStore
+      const { load, position, storedEvents } = yield* TraceStore
       const traceStore = {
         position,
+        storedEvents,
         load: (...wanted: Parameters<typeof load>) => {
           this.loads += 1
           return this.storeFails
@@ -127,7 +130,7 @@ export class TracePartition {
             : load(...wanted)
         }
       }
-      const windows = { dedup: 1_000, idempotency: 100 }
+      const windows = { dedup: this.dedupWindow, idempotency: 100 }
       const settings = { ...checkpointSigner, windows, traceStore }
       const ready = yield* Deferred.make<void, SequencerFailure>()
       yield* this.#sequencer.start(

@@ -83,8 +83,7 @@ const settings = { ...checkpointSigner, windows: { dedup: 10_000, idempotency: 1
 
 /** Sequencer, projection, follower and verification of a service, while the scope is open. */
 export const running = Effect.gen(function* () {
-  const { load, position } = yield* TraceStore
-  const traceStore = { load, position }
+  const traceStore = yield* TraceStore
   yield* Effect.forkScoped(runSequencer(0, { ...settings, traceStore }, () => Effect.void))
   yield* runProjection({ settleMs: 0 })
   return yield* Layer.build(Layer.fresh(layerVerification))

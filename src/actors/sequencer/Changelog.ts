@@ -160,6 +160,7 @@ export const advance = (state: SequencerState, changes: StateChanges, ends: LogE
   state.applied = changes.applied
   state.receivedUpTo = changes.receivedUpTo
   advanceEnds(state, ends)
+  state.forgottenEvents.advance(state.dedup, state.tracesNext)
   for (const [writer, number] of changes.writers) {
     if (number === null) state.writers.delete(writer)
     else state.writers.set(writer, number)

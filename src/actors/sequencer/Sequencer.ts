@@ -100,6 +100,7 @@ export interface SequencerSettings extends KeyChange {
 const committedEvents = counterOf("alk_events_committed_total")
 const deduplicatedEvents = counterOf("alk_events_deduplicated_total")
 const committedFacts = counterOf("alk_trace_facts_committed_total")
+const repairsMade = counterOf("alk_repairs_total")
 export const tracesInMemory = gaugeOf("alk_sequencer_trace_entries")
 const quarantinedCommands = counterOf("alk_commands_quarantined_total")
 const commitSeconds = histogramOf("alk_commit_duration_seconds")
@@ -299,6 +300,9 @@ const report = (changes: StateChanges, partition: number) =>
       yield* Metric.update(newestCheckpoint, Date.parse(signed.created_at) / 1_000)
     }
     yield* itemsRejected(changes.counts.refused, { partition })
+    for (const [code, count] of changes.counts.repaired) {
+      yield* Metric.update(Metric.withAttributes(repairsMade, { code }), count)
+    }
     const { quarantined } = changes
     if (quarantined.length > 0) yield* Metric.update(quarantinedCommands, quarantined.length)
     for (const { offset, reason } of quarantined.slice(0, LINES_MAX)) {
@@ -337,9 +341,9 @@ const commitChunk = Effect.fnUntraced(function* (
   settings: SequencerSettings
 ) {
   const started = yield* Clock.currentTimeMillis
-  const unloaded = yield* cache.prepare(chunk)
+  const prepared = yield* cache.prepare(chunk)
   const hasStore = settings.traceStore !== undefined
-  const changes = step(state, chunk, { ...settings, hasStore, unloaded }, currentTime())
+  const changes = step(state, chunk, { ...settings, hasStore, ...prepared }, currentTime())
   yield* commit(writer, state, changes, settings)
   yield* Metric.update(commitSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
 })

@@ -84,6 +84,8 @@ export interface StateChanges {
     readonly deduplicated: number
     /** Items that passed validation and were refused here, by code. */
     readonly refused: ReadonlyMap<string, number>
+    /** Repairs that were decided here, by code. */
+    readonly repaired: ReadonlyMap<string, number>
   }
 }
 
@@ -108,6 +110,7 @@ export class Draft implements StateChanges {
   readonly registryDraft: RegistryDraft
   /** Errors of items that are the step's own. */
   readonly refused: Array<ItemError> = []
+  readonly repaired: Array<{ readonly code: string }> = []
   deduplicated = 0
   isAwaited = false
   /** Offset of the last command. */
@@ -186,6 +189,11 @@ export class Draft implements StateChanges {
     return this.#find("dedup", key, more)
   }
 
+  /** Whether the window still holds a key: with the chunk it may be larger than it should. */
+  holdsDuplicate(key: string): boolean {
+    return this.#dedupIndex.has(key) || this.#state.dedup.find(key) !== undefined
+  }
+
   findIdempotent(key: string): WindowHit | undefined {
     return this.#find("idempotency", key, 0)
   }
@@ -226,6 +234,7 @@ export class Draft implements StateChanges {
   }
 
   get counts(): StateChanges["counts"] {
-    return { deduplicated: this.deduplicated, refused: countByCode(this.refused) }
+    const { deduplicated, refused, repaired } = this
+    return { deduplicated, refused: countByCode(refused), repaired: countByCode(repaired) }
   }
 }

@@ -48,6 +48,7 @@ import { RegistryContent } from "../../domain/registry/RegistryContent.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import type { NewRecord } from "../../ports/EventLog.ts"
 import { PackedWindow, packEntries, unpackEntries } from "./PackedWindow.ts"
+import { ForgottenEvents } from "./traces/ForgottenEvents.ts"
 import { isTraceKey } from "./traces/TraceRecords.ts"
 import { TraceState } from "./traces/TraceState.ts"
 
@@ -128,6 +129,7 @@ export interface SequencerState {
    * The same of executions that are in memory, but not in the changelog: a restart forgets them.
    */
   tracesUnlogged: number
+  readonly forgottenEvents: ForgottenEvents
   totals: Totals
 }
 
@@ -176,6 +178,7 @@ export const emptyState = (
   adopted: undefined,
   tracesForgotten: 0,
   tracesUnlogged: 0,
+  forgottenEvents: new ForgottenEvents(0),
   totals: { heads: 0n, writers: 0 }
 })
 
@@ -493,13 +496,18 @@ const fillWindow = (window: PackedWindow, records: Map<number, Buffer>): PackedW
 }
 
 /** The state that the replayed records describe. */
-export const finishReplay = (gathered: Replay): SequencerState => ({
-  ...gathered.state,
-  totals: totalsOf(gathered.state),
-  dedup: fillWindow(gathered.state.dedup, gathered.dedup),
-  idempotency: fillWindow(gathered.state.idempotency, gathered.idempotency),
-  stored: { dedup: rangesOf(gathered.dedup), idempotency: rangesOf(gathered.idempotency) }
-})
+export const finishReplay = (gathered: Replay): SequencerState => {
+  const { tracesForgotten, tracesNext } = gathered.state
+  const dedup = fillWindow(gathered.state.dedup, gathered.dedup)
+  return {
+    ...gathered.state,
+    totals: totalsOf(gathered.state),
+    dedup,
+    idempotency: fillWindow(gathered.state.idempotency, gathered.idempotency),
+    stored: { dedup: rangesOf(gathered.dedup), idempotency: rangesOf(gathered.idempotency) },
+    forgottenEvents: ForgottenEvents.restored(dedup, tracesForgotten, tracesNext)
+  }
+}
 
 /** The whole state as records: what a rebuilt partition writes to an empty changelog. */
 export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {

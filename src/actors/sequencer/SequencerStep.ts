@@ -193,7 +193,7 @@ const valuesOf = (
 ): CommandDraft | undefined => {
   if (values === undefined) return undefined
   const left = new Set([...conflicts, ...duplicates].map(({ index }) => index))
-  const command = new CommandDraft(draft.traces, { operations: [], tenantId }, () => undefined)
+  const command = new CommandDraft(draft.traces, { operations: [], tenantId })
   for (const { executionId, index, payloads, spanId } of values) {
     if (left.has(index)) continue
     const entry = command.create(executionId)
@@ -209,9 +209,7 @@ const valuesOf = (
 const stepTraces = (draft: Draft, offset: number, command: Command, now: string): void => {
   const { attempt, tenantId } = command
   const operations = command.traces ?? []
-  const outcome = applyTraces(draft.traces, { tenantId, operations }, (key, more) =>
-    draft.findDuplicate(key, more)
-  )
+  const outcome = applyTraces(draft.traces, { tenantId, operations }, draft)
   if (outcome.unavailable) {
     const error = { code: "unavailable", message: outcome.errors[0]!.message }
     const rejected = operations.length + command.errors.length
@@ -223,6 +221,9 @@ const stepTraces = (draft: Draft, offset: number, command: Command, now: string)
   takeOverFacts(draft, outcome.command)
   for (const entry of outcome.dedup) draft.addDedup(entry)
   draft.refused.push(...outcome.errors)
+  for (const { repairs = [] } of outcome.results) {
+    for (const code of repairs) draft.repaired.push({ code })
+  }
   if (remembered !== undefined) draft.addIdempotency(remembered)
   addReceipt(draft, attempt, receipt)
 }

@@ -27,7 +27,8 @@ import {
   makePayload,
   makeReach,
   makeScan,
-  makeSpanCount
+  makeSpanCount,
+  makeStoredEvents
 } from "./traces/TraceFacts.ts"
 import { makeOverlapping, makePage } from "./traces/TracePages.ts"
 import { makeLinks, makeMissing, makeRows } from "./traces/TraceRows.ts"
@@ -63,6 +64,7 @@ export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnectio
       summaries: (tenantId, ids) => summariesOf(store, tenantId, ids),
       page: makePage(store),
       load: makeLoad(store),
+      storedEvents: makeStoredEvents(store),
       eraseDetails: makeEraseDetails(store),
       rows: makeRows(store),
       chainRows: makeChainRows(store),

@@ -153,6 +153,8 @@ export interface components {
              * @description Of the trace event, per execution.
              */
             readonly sequence_number?: number;
+            /** @description What was repaired because of what was there before. */
+            readonly repairs?: readonly ("other_content" | "shared_id")[];
         };
         /** @description The operations without the object around them. */
         readonly TraceOperationArray: readonly components["schemas"]["TraceOperationInput"][];
@@ -2252,6 +2254,8 @@ export interface components {
                      * @description Of the trace event, per execution.
                      */
                     readonly sequence_number?: number;
+                    /** @description What was repaired because of what was there before. */
+                    readonly repairs?: readonly ("other_content" | "shared_id")[];
                 }[];
                 /**
                  * Format: date-time
@@ -2662,6 +2666,8 @@ export interface components {
                  * @description Of the trace event, per execution.
                  */
                 readonly sequence_number?: number;
+                /** @description What was repaired because of what was there before. */
+                readonly repairs?: readonly ("other_content" | "shared_id")[];
             }[];
             /**
              * Format: date-time

@@ -433,6 +433,8 @@ export interface Routes {
       readonly where?: string
       readonly after_sequence?: number
       readonly lastEventId?: number
+      readonly "last-event-id"?: number
+      readonly evs_last_event_id?: number
       readonly [path: `metadata.${string}`]: QueryValue
       /** `!=`, `>=` or `<=` the value: the sign is the end of the name. */
       readonly [condition: `${string}${"!" | ">" | "<"}`]: QueryValue
@@ -954,6 +956,8 @@ export interface Routes {
     query: {
       readonly after_sequence?: number
       readonly lastEventId?: number
+      readonly "last-event-id"?: number
+      readonly evs_last_event_id?: number
     }
     body: undefined
     answer: string

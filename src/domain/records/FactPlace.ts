@@ -25,6 +25,18 @@ export interface MarkedFact extends FactPlace {
   readonly mac: string
 }
 
+/**
+ * Of the facts of an execution, by number, the one before which its events say how it has ended: that
+ * of its first span. 0 where no end came before.
+ */
+export const eventsCountBefore = (facts: ReadonlyArray<FactPlace>): number => {
+  const first =
+    facts.find(({ type }) => type === "span.started")?.factNumber ?? Number.POSITIVE_INFINITY
+  const isEarly = ({ factNumber, type }: FactPlace) =>
+    type === "execution.ended" && factNumber < first
+  return facts.some(isEarly) ? first : 0
+}
+
 export const factPlaceOf = (fact: TraceFact, partition: number, offset: number): FactPlace => ({
   tenantId: fact.tenant_id,
   executionId: fact.execution_id,

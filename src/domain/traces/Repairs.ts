@@ -43,6 +43,13 @@ export type RepairCode = keyof typeof repairRules
 
 export const repairCodes = Object.keys(repairRules) as ReadonlyArray<RepairCode>
 
+/** Repairs that depend on what was there before. */
+export const decidedRepairs = [
+  "other_content",
+  "shared_id"
+] as const satisfies ReadonlyArray<RepairCode>
+export type DecidedRepair = (typeof decidedRepairs)[number]
+
 /** Repairs of a span that are named one by one; the others are counted by code. */
 export const REPAIRS_NAMED_MAX = 20
 
@@ -62,3 +69,9 @@ export const Repair = Schema.Struct({
   )
 }).annotate({ identifier: "Repair", description: "Something that was repaired when it came in." })
 export type Repair = typeof Repair.Type
+
+/** Said of every span that was sent with other content, and of both of two under one id. */
+export const decidedRepairOf: Readonly<Record<DecidedRepair, Repair>> = {
+  other_content: { code: "other_content", path: "span" },
+  shared_id: { code: "shared_id", path: "span_id" }
+}

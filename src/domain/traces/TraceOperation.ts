@@ -7,6 +7,7 @@ import { Schema } from "effect"
 import { hex16, natural, sequence, text, time } from "../Forms.ts"
 import { parseJson } from "../json/Json.ts"
 import { PreparedPayload } from "./Payload.ts"
+import { decidedRepairs } from "./Repairs.ts"
 import { PreparedDetails, terminalStatuses } from "./TraceFact.ts"
 
 /** 32 hex digits that name a trace event by tenant and id; see AddSpanEvent. */
@@ -218,7 +219,12 @@ export const TraceResult = Schema.Struct({
   execution_id: text("The execution it belongs to."),
   span_id: Schema.optionalKey(text("The span it belongs to.")),
   event_id: Schema.optionalKey(text("The trace event.")),
-  sequence_number: Schema.optionalKey(sequence("Of the trace event, per execution."))
+  sequence_number: Schema.optionalKey(sequence("Of the trace event, per execution.")),
+  repairs: Schema.optionalKey(
+    Schema.Array(Schema.Literals(decidedRepairs)).annotate({
+      description: "What was repaired because of what was there before."
+    })
+  )
 })
 export type TraceResult = typeof TraceResult.Type
 

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { natural, sequence, text, time } from "../Forms.ts"
 import { microsOf } from "../Timestamp.ts"
-import type { Repair } from "./Repairs.ts"
+import { decidedRepairOf } from "./Repairs.ts"
 import {
   executionStatuses,
   FactDetails,
@@ -97,11 +97,6 @@ interface FactsOfSpan {
   readonly ended?: FactOf<"span.ended">
 }
 
-/** Said of every span that was sent with other content, whatever order that came in. */
-export const OTHER_CONTENT: Repair = { code: "other_content", path: "span" }
-/** Said of both of two spans that were sent under one id. */
-export const SHARED_ID: Repair = { code: "shared_id", path: "span_id" }
-
 /** True for an amendment that says nothing of the place of its span. */
 const isContent = ({ parent_span_id, shared_span_id }: FactOf<"span.amended">): boolean =>
   parent_span_id === undefined && shared_span_id === undefined
@@ -131,8 +126,8 @@ export const spanOf = (
   const isShared = amendments.some(({ shared_span_id }) => shared_span_id !== undefined)
   const repairs = [
     ...(details?.repairs ?? []),
-    ...(amendments.some(isContent) ? [OTHER_CONTENT] : []),
-    ...(isShared ? [SHARED_ID] : [])
+    ...(amendments.some(isContent) ? [decidedRepairOf.other_content] : []),
+    ...(isShared ? [decidedRepairOf.shared_id] : [])
   ]
   return {
     id: span_id,

@@ -8,6 +8,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Receipts } from "../../actors/follower/Receipts.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { verifyReceiptId } from "../../domain/Identifiers.ts"
+import { isObject } from "../../domain/json/Json.ts"
 import { areLines, parseStrictBatch, parseStrictLines } from "../../domain/json/StrictBatch.ts"
 import {
   type JsonProblem,
@@ -70,6 +71,23 @@ const unreadableBody = (problem: JsonProblem, { bytes, mediaType }: ReceivedBody
 
 const LINES_HINT = `one event a line is ${NDJSON_TYPE}, for POST /v1/events/batch`
 
+/** One event, and no batch of them. */
+const isEvent = (item: StrictResult): boolean =>
+  "value" in item
+    ? isObject(item.value) && !Array.isArray(item.value["events"])
+    : item.problem.code !== "invalid_json"
+
+/** The lines of a body that came as JSON, which each of them is by itself. */
+function* linesOf(
+  { bytes, mediaType }: ReceivedBody,
+  reading: StrictOptions
+): Sliced<ReadonlyArray<StrictResult> | undefined> {
+  if (mediaType !== JSON_TYPE || !areLines(bytes)) return undefined
+  const lines = yield* parseStrictLines(bytes, BATCH_ITEMS_MAX, reading)
+  if ("problem" in lines) throw unreadable(lines.problem)
+  return lines.items.every(isEvent) ? lines.items : undefined
+}
+
 function* batchItems(
   body: ReceivedBody,
   reading: StrictOptions
@@ -78,7 +96,11 @@ function* batchItems(
   const batch = yield* mediaType === NDJSON_TYPE
     ? parseStrictLines(bytes, BATCH_ITEMS_MAX, reading)
     : parseStrictBatch(bytes, "events", BATCH_ITEMS_MAX, reading)
-  if ("problem" in batch) throw unreadableBody(batch.problem, body)
+  if ("problem" in batch) {
+    const lines = yield* linesOf(body, reading)
+    if (lines === undefined) throw unreadableBody(batch.problem, body)
+    return lines
+  }
   refuseUnknown(batch.beside, ["events"], "a batch")
   return batch.items
 }

@@ -36,22 +36,29 @@ export const whenStalled = (request: HttpServerRequest.HttpServerRequest) => {
 
 const sequenceNumber = (description: string) => integerParameter({ minimum: 0, description })
 
+const FROM_POLYFILLS = "As `Last-Event-ID`, from what can't send headers (polyfills)."
+
 /** Where to resume if the header isn't sent. */
 export const resumeParameters = {
   after_sequence: sequenceNumber(
     "Resume after this sequence number, if there is no last event id."
   ),
-  lastEventId: sequenceNumber("As `Last-Event-ID`, from what can't send headers (polyfills).")
+  lastEventId: sequenceNumber(FROM_POLYFILLS),
+  "last-event-id": sequenceNumber(FROM_POLYFILLS),
+  evs_last_event_id: sequenceNumber(FROM_POLYFILLS)
 }
 
 /** Where a client resumes: what it has seen last says more than the address it first came with. */
 export const resumePoint = (
   request: HttpServerRequest.HttpServerRequest,
-  { after_sequence: after, lastEventId }: ValuesOf<typeof resumeParameters>
+  parameters: ValuesOf<typeof resumeParameters>
 ): number | undefined => {
+  const { after_sequence, evs_last_event_id, lastEventId } = parameters
   const header = request.headers[LAST_EVENT_ID_HEADER.toLowerCase()]?.trim() ?? ""
   // Some send it empty before the first event.
-  if (header === "") return lastEventId ?? after
+  if (header === "") {
+    return lastEventId ?? parameters["last-event-id"] ?? evs_last_event_id ?? after_sequence
+  }
   const parsed = resumeParameters.lastEventId.parse(header)
   if (Result.isFailure(parsed)) throw invalid(LAST_EVENT_ID_HEADER, parsed.failure)
   return parsed.success

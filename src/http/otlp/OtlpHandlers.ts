@@ -12,7 +12,12 @@ import { parseJson } from "../../domain/json/Json.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
 import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import type { Sliced } from "../../domain/Slices.ts"
-import type { RecordOtlpEvents, RecordOtlpSpan } from "../../domain/traces/TraceOperation.ts"
+import { decidedRepairOf } from "../../domain/traces/Repairs.ts"
+import type {
+  RecordOtlpEvents,
+  RecordOtlpSpan,
+  TraceResult
+} from "../../domain/traces/TraceOperation.ts"
 import { COMMIT_TIMEOUT_MS, Ingest } from "../../services/ingest/Ingest.ts"
 import { decodeJson, decodeProtobuf } from "../../services/ingest/otlp/Decode.ts"
 import {
@@ -34,6 +39,7 @@ import {
   prepareSpans
 } from "../../services/ingest/otlp/PrepareSpans.ts"
 import type { Decoded, ReadRequest } from "../../services/ingest/otlp/Reading.ts"
+import { describeRepairs } from "../../services/ingest/otlp/RepairLog.ts"
 import { Api } from "../Api.ts"
 import { ApiError, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
@@ -113,6 +119,17 @@ const judged = (
   )
 }
 
+/** What the sequencer has repaired, of which it has counted each. */
+const repairedOf = (
+  labelAt: (index: number) => string,
+  results: ReadonlyArray<TraceResult>
+): ReadonlyArray<{ readonly message: string }> =>
+  results.flatMap(({ index, repairs = [] }) =>
+    repairs.map((code) => ({
+      message: `${labelAt(index)}: repaired: ${describeRepairs([decidedRepairOf[code]], 1)}`
+    }))
+  )
+
 /** Of an export whose spans have no trace ids: so are log records and metrics read in protobuf. */
 const noTrace = {
   message: "no span has a trace_id; log records are sent to /v1/logs, metrics to /v1/metrics"
@@ -158,7 +175,7 @@ const countOf = ({ commands, refused }: PreparedExport): number =>
 const recorderOf = (ingest: Ingest["Service"]) => {
   const warnOfRepairs = repairWarnings()
 
-  /** Write one command, and wait until it can be read; what the sequencer refused of it. */
+  /** Write one command, and wait until it can be read; what the sequencer has decided. */
   const record = Effect.fnUntraced(function* (
     tenantId: string,
     traces: PreparedExport["commands"][number]
@@ -166,7 +183,7 @@ const recorderOf = (ingest: Ingest["Service"]) => {
     const items = { events: EMPTY_BATCH, errors: [], warnings: [], traces }
     const until = "visible"
     const outcome = yield* ingest.ingest({ tenantId, items, until, idempotency: undefined })
-    if (outcome.kind === "visible") return outcome.receipt.errors
+    if (outcome.kind === "visible") return outcome.receipt
     if (outcome.kind !== "failed") return yield* tooLate
     const reason = outcome.receipt.error?.message ?? "unknown"
     return yield* unavailable(`the spans were not stored: ${reason}`)
@@ -182,11 +199,19 @@ const recorderOf = (ingest: Ingest["Service"]) => {
     }
     const { apart, commands, cut, repaired } = prepared
     const startedAt = performance.now()
-    const results = yield* Effect.forEach(commands, (traces) => record(tenantId, traces)).pipe(
+    const receipts = yield* Effect.forEach(commands, (traces) => record(tenantId, traces)).pipe(
       Effect.timeoutOption(COMMIT_TIMEOUT_MS)
     )
-    if (Option.isNone(results)) return yield* tooLate
-    const judgements = yield* judged(labelAt, results.value.flat())
+    if (Option.isNone(receipts)) return yield* tooLate
+    const decided = receipts.value
+    const judgements = yield* judged(
+      labelAt,
+      decided.flatMap(({ errors }) => errors)
+    )
+    const amended = repairedOf(
+      labelAt,
+      decided.flatMap(({ results = [] }) => results)
+    )
     const refused = [...prepared.refused, ...judgements]
     const seconds = (performance.now() - startedAt) / 1_000
     const accepted = items - refused.length
@@ -196,7 +221,7 @@ const recorderOf = (ingest: Ingest["Service"]) => {
     if (apart > 0) yield* valuesApart(apart)
     if (cut.length > 0) yield* valuesCut(cut)
     if (repaired.length > 0) yield* warnOfRepairs(repaired)
-    const said = describe([...first, ...refused, ...cut, ...repaired], what)
+    const said = describe([...first, ...refused, ...cut, ...repaired, ...amended], what)
     return { refused: refused.length, said }
   })
 }

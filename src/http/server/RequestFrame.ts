@@ -34,7 +34,7 @@ import { bytesOf, type ConnectionBytes } from "./ConnectionBytes.ts"
 import { corsOptions } from "./Cors.ts"
 import { meantRoute, noSuchRoute } from "./MeantRoute.ts"
 import { requestAnswered } from "./Metrics.ts"
-import { allowedMethods, findRoute, UNKNOWN_ROUTE } from "./RouteTable.ts"
+import { allowedMethods, findRoute, takenPath, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
 /** Status in the log of a request whose client has gone, as nginx counts it. */
 const CLIENT_GONE = 499
@@ -208,11 +208,14 @@ const spanned = <E, R>(
     })
   )
 
-/** Routers take a raw `;` for the end of the path; in an id it is a character like any other. */
-const withSemicolons = (request: HttpServerRequest.HttpServerRequest, path: string) =>
-  path.includes(";")
-    ? request.modify({ url: path.replaceAll(";", "%3B") + request.url.slice(path.length) })
-    : request
+/**
+ * With the path that is taken. Routers take a raw `;` for its end; in an id it is a character like any
+ * other.
+ */
+const withPath = (request: HttpServerRequest.HttpServerRequest, sent: string, path: string) =>
+  path === sent && !path.includes(";")
+    ? request
+    : request.modify({ url: path.replaceAll(";", "%3B") + request.url.slice(sent.length) })
 
 const factsOf = (request: HttpServerRequest.HttpServerRequest, path: string): RequestFacts => ({
   id: requestIdOf(request.headers["x-request-id"]),
@@ -241,7 +244,8 @@ export const makeRequestFrame = Effect.fnUntraced(function* (missingPage: Missin
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       const incoming = NodeHttpServerRequest.toIncomingMessage(request)
-      const path = pathOf(request.url)
+      const sent = pathOf(request.url)
+      const path = takenPath(request.method, sent)
       const facts = factsOf(request, path)
       const startedAt = performance.now()
       const trace = Option.getOrUndefined(HttpTraceContext.w3c(request.headers))
@@ -282,7 +286,7 @@ export const makeRequestFrame = Effect.fnUntraced(function* (missingPage: Missin
           status = response.status
           return completed(response, facts, hasEndlessRest(incoming))
         }),
-        Effect.provideService(HttpServerRequest.HttpServerRequest, withSemicolons(request, path)),
+        Effect.provideService(HttpServerRequest.HttpServerRequest, withPath(request, sent, path)),
         Effect.provideService(CurrentRequest, facts),
         Effect.provideService(CurrentBody, body),
         Effect.annotateLogs(identity)

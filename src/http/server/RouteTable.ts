@@ -75,6 +75,18 @@ const routesOf = (path: string): ReadonlyArray<TableRoute> => {
   return found.filter((route) => wildcards(route.segments) === fewest)
 }
 
+/**
+ * The path of a request: of a POST with a slash too many, that of the route without it. Where an id
+ * may be missing, the address has to be right.
+ */
+export const takenPath = (method: string, path: string): string => {
+  if (method !== "POST" || routesOf(path).length > 0) return path
+  const meant = `/${path.split("/").filter(Boolean).join("/")}`
+  const isRoute = ({ methods, template }: TableRoute) =>
+    template === meant && methods.includes(method)
+  return routeTable.some(isRoute) ? meant : path
+}
+
 /** The route that this method of the path belongs to; without the method, the path's first one. */
 export const findRoute = (method: string, path: string): Route | undefined => {
   const found = routesOf(path)

@@ -23,9 +23,10 @@ import { type Command, dedupKeyOf } from "../../../src/domain/records/Command.ts
 import { eventsOf, type PreparedEvent, toBatch } from "../../../src/domain/records/EventBatch.ts"
 import { parseFact } from "../../../src/domain/traces/TraceFact.ts"
 import { hashedDetails } from "../../../src/services/ingest/HashedDetails.ts"
+import { ingestCommand } from "../../support/Events.ts"
 import { eventsIn } from "../../support/PackedEvents.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
-import { endExecution, startExecution } from "../support/Traces.ts"
+import { details, endExecution, otlpSpan, startExecution } from "../support/Traces.ts"
 
 const NOW = "2026-11-21T12:00:00.000000Z"
 const TENANTS = ["acme", "globex", "initech"] as const
@@ -383,6 +384,16 @@ describe("step", () => {
     const { counts } = step(state, [first, { ...second, command }], checkpointSigner, NOW)
     assert.deepStrictEqual([...counts.refused], [["id_conflict", 2]])
     assert.strictEqual(counts.deduplicated, 1)
+  })
+
+  it("counts the repairs that it decides on, each once", () => {
+    const sent = ["a", "b", "a", "b"].map((name) =>
+      otlpSpan("t", "t.0", { details: details({ name }) })
+    )
+    const command: Command = { ...ingestCommand("acme", 0), kind: "trace", traces: sent }
+    const state = emptyState(0, 1, windows)
+    const { counts } = step(state, [{ offset: 0, value: null, command }], checkpointSigner, NOW)
+    assert.deepStrictEqual([...counts.repaired], [["other_content", 1]])
   })
 
   it("sets a command aside on which the step fails twice, and goes on behind it", () => {

@@ -3,9 +3,11 @@
  * land in a model of the store that shows them late and erases them, and the changelog keeps what a
  * restart would find. Also makers of operations with as little said as a test needs.
  */
+import { ForgottenEvents } from "../../../src/actors/sequencer/traces/ForgottenEvents.ts"
 import {
   type MissingExecutions,
   missingExecutionsOf,
+  soughtEventsOf,
   type TraceCommand
 } from "../../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { endDue } from "../../../src/actors/sequencer/traces/OtlpStep.ts"
@@ -15,7 +17,7 @@ import { type EvictionLimits, TraceState } from "../../../src/actors/sequencer/t
 import { applyTraces, type TraceOutcome } from "../../../src/actors/sequencer/traces/TraceStep.ts"
 import type { Head } from "../../../src/domain/chain/Chains.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
-import { factPlaceOf } from "../../../src/domain/records/FactPlace.ts"
+import { eventsCountBefore, factPlaceOf } from "../../../src/domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../src/domain/records/StateRecords.ts"
 import { microsOf } from "../../../src/domain/Timestamp.ts"
 import { chunksOf, type PreparedPayload } from "../../../src/domain/traces/Payload.ts"
@@ -248,7 +250,13 @@ export class Partition {
   state = new TraceState()
   readonly #rows: Array<StoredRow> = []
   readonly #changelog = new Map<string, Buffer>()
+  /** Events of OpenTelemetry that are remembered, those of clients aside. */
+  windowMax = Number.POSITIVE_INFINITY
+  lookUps = 0
   readonly #window = new Map<string, EventMark>()
+  /** Entries of the window that were forgotten, and all there ever were. */
+  readonly #ordinals = { first: 0, next: 0 }
+  #forgottenEvents = new ForgottenEvents(0)
   #next = 0
   /** Offset up to which the changelog does not have all executions. */
   #unlogged = 0
@@ -269,11 +277,21 @@ export class Partition {
     if (moment.restart) this.restart()
     if (moment.evict !== "nothing") this.evict(moment.evict === "everything")
     const unloaded = this.#load(missingExecutionsOf(this.state, commands), moment.loadFails)
-    const draft = new TraceDraft(this.state, this.heads, this.now, { unloaded, hasStore: true })
+    const events = this.#lookUp(commands, moment.loadFails)
+    const draft = new TraceDraft(this.state, this.heads, this.now, {
+      unloaded: { ...unloaded, executions: [...unloaded.executions, ...events.executions] },
+      storedEvents: events.storedEvents,
+      hasStore: true
+    })
+    const window = {
+      findDuplicate: (key: string) => this.#window.get(key),
+      holdsDuplicate: (key: string) => this.#window.has(key)
+    }
     const applied = commands.map((one) => {
-      const done = applyTraces(draft, one, (key) => this.#window.get(key))
+      const done = applyTraces(draft, one, window)
       draft.takeOver(done.command)
       for (const { key, mark, number } of done.dedup) this.#window.set(key, { mark, number })
+      this.#ordinals.next += done.dedup.filter(({ key, mark }) => key === mark).length
       this.outcomes.push({
         results: done.results,
         errors: done.errors,
@@ -282,7 +300,45 @@ export class Partition {
       return done
     })
     this.#commit(draft)
+    this.#forgetEvents()
     return applied
+  }
+
+  #forgetEvents(): void {
+    const own = [...this.#window].filter(([key, { mark }]) => key === mark)
+    for (const [key] of own.slice(0, Math.max(0, own.length - this.windowMax))) {
+      this.#window.delete(key)
+      this.#ordinals.first += 1
+    }
+    const { first, next } = this.#ordinals
+    this.#forgottenEvents.advance({ capacity: this.windowMax, first, next }, this.#next)
+  }
+
+  #lookUp(commands: ReadonlyArray<TraceCommand>, fails: boolean) {
+    const { upTo } = this.#forgottenEvents
+    const holds = (key: string) => this.#window.has(key)
+    const sought = upTo === 0 ? [] : soughtEventsOf(this.state, commands, upTo, holds)
+    if (sought.length === 0) return { executions: [], storedEvents: new Set<string>() }
+    this.lookUps += 1
+    if (fails) {
+      const executions = sought.map(({ executionId: id, tenantId }) => ({ tenantId, id }))
+      return { executions, storedEvents: new Set<string>() }
+    }
+    this.visible = Math.max(this.visible, upTo)
+    const keys = this.#rows.flatMap(({ fact, offset }) =>
+      offset < this.visible
+      && fact.type === "span.event"
+      && sought.some(
+        ({ eventIds, executionId, spanIds, tenantId }) =>
+          tenantId === fact.tenant_id
+          && executionId === fact.execution_id
+          && spanIds.includes(fact.span_id)
+          && eventIds.includes(fact.event_id)
+      )
+        ? [traceEventKeyOf(fact.tenant_id, fact.event_id)]
+        : []
+    )
+    return { executions: [], storedEvents: new Set(keys) }
   }
 
   /** Time passes, and what ends by the clock ends. */
@@ -327,6 +383,7 @@ export class Partition {
   restart(): void {
     this.state = new TraceState()
     this.#forgotten = this.#unlogged
+    this.#forgottenEvents = ForgottenEvents.restored(this.#ordinals, this.#forgotten, this.#next)
     // Compaction keeps the last record of each key; that of a span may come before its execution's.
     for (const [key, value] of [...this.#changelog].reverse()) this.state.replay(key, value)
   }
@@ -396,12 +453,17 @@ const sideIn = ({ details, type }: TraceFact): Pick<LoadedFact, "side"> => {
 /** What the store would tell of an execution; it has erased what was to be erased. */
 const toLoaded = (rows: ReadonlyArray<StoredRow>): LoadedExecution => {
   const { fact: last } = rows.at(-1)!
+  const marked = rows.map(({ fact, offset }) => ({ ...factPlaceOf(fact, 0, offset), mac: "" }))
+  const eventsBefore = eventsCountBefore(marked)
   const erased = rows.findLast(({ fact }) => fact.type === "execution.erased")?.fact
   return {
     tenantId: last.tenant_id,
     executionId: last.execution_id,
     facts: rows
-      .filter(({ fact }) => fact.type !== "span.event" && fact.type !== "span.payload")
+      .filter(
+        ({ fact: { fact_number, type } }) =>
+          type !== "span.payload" && (type !== "span.event" || fact_number < eventsBefore)
+      )
       .map(({ body, fact }) =>
         erased !== undefined && fact.fact_number < erased.fact_number
           ? { body: eraseFact(fact, erased.created_at), detailsBytes: 0 }
@@ -411,6 +473,6 @@ const toLoaded = (rows: ReadonlyArray<StoredRow>): LoadedExecution => {
               ...sideIn(fact)
             }
       ),
-    marked: rows.map(({ fact, offset }) => ({ ...factPlaceOf(fact, 0, offset), mac: "" }))
+    marked
   }
 }

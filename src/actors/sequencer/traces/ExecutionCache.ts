@@ -1,6 +1,7 @@
 /**
  * The executions that a sequencer has in memory: loads from the store those that a chunk names and
- * that are not in memory, and evicts those that have ended or are idle once the store shows them.
+ * that are not in memory, looks up events that the duplicate window may have forgotten, and evicts
+ * executions that have ended or are idle once the store shows them.
  * Follows `alk.progress` of its partition, because only what is visible there may be evicted.
  */
 import { Effect, Option } from "effect"
@@ -11,19 +12,28 @@ import type { RecordMac } from "../../../domain/records/RecordMac.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { nowMicros } from "../../../domain/Timestamp.ts"
+import { holdsItsHashes, parseFact } from "../../../domain/traces/TraceFact.ts"
+import { traceEventKeyOf } from "../../../domain/traces/TraceOperation.ts"
 import type {
   EventLog,
   LogReader,
   LogUnavailable,
   OffsetOutOfRange
 } from "../../../ports/EventLog.ts"
-import type { LoadedExecution, TraceStore } from "../../../ports/TraceStore.ts"
+import type { StoreResult } from "../../../ports/EventStore.ts"
+import type {
+  LoadedExecution,
+  SoughtEvents,
+  StoredEvent,
+  TraceStore
+} from "../../../ports/TraceStore.ts"
 import { scanEach } from "../../log/Malformed.ts"
 import type { SequencerState } from "../SequencerState.ts"
 import type { ReceivedCommand } from "../SequencerStep.ts"
 import {
   type MissingExecutions,
   missingExecutionsOf,
+  soughtEventsOf,
   type TraceCommand
 } from "./MissingExecutions.ts"
 import { EVICTED_ENTRIES_MAX } from "./TraceState.ts"
@@ -39,12 +49,42 @@ const IDLE_MICROS = 10 * 60 * 1_000_000
 const LOOK_MICROS = 1_000_000
 
 /** What the cache needs of the store. */
-export type TraceLookup = Pick<TraceStore["Service"], "load" | "position">
+export type TraceLookup = Pick<TraceStore["Service"], "load" | "position" | "storedEvents">
 
 /** Executions that are loaded at once because they are due. */
 const DUE_LOADED_MAX = 100
 
 const NONE: MissingExecutions = { executions: [], spans: [] }
+
+/** What a chunk was prepared with. */
+export interface PreparedTraces {
+  /** What could not be loaded, or not be looked up. */
+  readonly unloaded: MissingExecutions
+  readonly storedEvents: ReadonlySet<string>
+}
+
+const NO_EVENTS: ReadonlySet<string> = new Set()
+
+/**
+ * The keys of events that the store holds, or undefined if one of them is not as this service has
+ * written it; one in a step.
+ */
+function* keysOf(
+  mac: RecordMac,
+  events: ReadonlyArray<StoredEvent>
+): Sliced<ReadonlySet<string> | undefined> {
+  const keys = new Set<string>()
+  for (const { body, marked } of events) {
+    const fact = parseFact(body)
+    if (fact?.type !== "span.event" || fact.hash !== marked.hash) return undefined
+    if (!holdsItsHashes(fact) || !isMarked(mac, marked)) return undefined
+    keys.add(traceEventKeyOf(fact.tenant_id, fact.event_id))
+    yield
+  }
+  return keys
+}
+
+const MESSAGE = "AN EXECUTION IS NOT STORED AS IT WAS WRITTEN: alk rebuild-view mends it"
 
 const commandsOf = (chunk: ReadonlyArray<ReceivedCommand>): ReadonlyArray<TraceCommand> =>
   chunk.flatMap((received) =>
@@ -95,11 +135,18 @@ export class ExecutionCache {
     this.#progress = noProgress(state.partition)
   }
 
-  /** Load what the chunk needs; the result is what could not be loaded. */
-  prepare(chunk: ReadonlyArray<ReceivedCommand>): Effect.Effect<MissingExecutions> {
+  /** Load what the chunk needs, and look up which of its events the store has. */
+  prepare(chunk: ReadonlyArray<ReceivedCommand>): Effect.Effect<PreparedTraces> {
     const commands = commandsOf(chunk)
-    const missing = commands.length === 0 ? NONE : missingExecutionsOf(this.#state.traces, commands)
-    return this.#loadMissing(missing)
+    if (commands.length === 0) return Effect.succeed({ unloaded: NONE, storedEvents: NO_EVENTS })
+    return this.#loadMissing(missingExecutionsOf(this.#state.traces, commands)).pipe(
+      Effect.flatMap((unloaded) =>
+        Effect.map(this.#lookUpEvents(commands), ({ executions, storedEvents }) => ({
+          unloaded: { ...unloaded, executions: [...unloaded.executions, ...executions] },
+          storedEvents
+        }))
+      )
+    )
   }
 
   /** Load what of the executions that are due is not in memory. */
@@ -118,20 +165,12 @@ export class ExecutionCache {
       // Nothing was ever evicted: what is not in memory does not exist.
       return Effect.succeed(this.#state.tracesForgotten === 0 ? NONE : missing)
     }
-    return this.#load(this.#store, missing).pipe(
+    const load = ({ load }: TraceLookup) => load(executions, spans)
+    return this.#asked(this.#store, this.#state.tracesForgotten, load).pipe(
       Effect.flatMap((loaded) => Effect.forEach(loaded, this.#checked)),
-      Effect.timeoutOption(LOAD_TIMEOUT),
-      Effect.catch((error) =>
-        Effect.as(
-          Effect.logWarning("executions could not be loaded", { error: String(error) }),
-          Option.none()
-        )
-      ),
+      this.#inTime,
       Effect.flatMap((loaded) => {
-        if (Option.isNone(loaded)) {
-          this.#confirmed = false
-          return Effect.succeed(missing)
-        }
+        if (Option.isNone(loaded)) return Effect.succeed(missing)
         const now = nowMicros()
         const wrong = loaded.value.filter(
           ({ isWritten, loaded: one }) => !isWritten || !this.#state.traces.take(one, now)
@@ -139,11 +178,57 @@ export class ExecutionCache {
         if (wrong.length === 0) return Effect.succeed(NONE)
         // Treated as if the store had not answered: what it says can't be continued.
         const executions = wrong.map(({ loaded: one }) => `${one.tenantId}/${one.executionId}`)
-        const message = "AN EXECUTION IS NOT STORED AS IT WAS WRITTEN: alk rebuild-view mends it"
-        return Effect.as(Effect.logError(message, { executions }), missing)
+        return Effect.as(Effect.logError(MESSAGE, { executions }), missing)
       })
     )
   }
+
+  /** Which of the events that the duplicate window may have forgotten the store has. */
+  #lookUpEvents(commands: ReadonlyArray<TraceCommand>) {
+    const { dedup, forgottenEvents, traces } = this.#state
+    const { upTo } = forgottenEvents
+    const holds = (key: string) => dedup.find(key) !== undefined
+    const sought = upTo === 0 ? [] : soughtEventsOf(traces, commands, upTo, holds)
+    if (sought.length === 0) return Effect.succeed({ executions: [], storedEvents: NO_EVENTS })
+    const unknown = {
+      executions: sought.map(({ executionId: id, tenantId }) => ({ tenantId, id })),
+      storedEvents: NO_EVENTS
+    }
+    return this.#store === undefined
+      ? Effect.succeed(unknown)
+      : Effect.map(this.#stored(this.#store, sought, upTo), (storedEvents) =>
+          storedEvents === undefined ? unknown : { executions: [], storedEvents }
+        )
+  }
+
+  #stored(store: TraceLookup, sought: ReadonlyArray<SoughtEvents>, upTo: number) {
+    return this.#asked(store, upTo, ({ storedEvents }) => storedEvents(sought)).pipe(
+      Effect.flatMap((events) => inSlices(() => keysOf(this.#mac, events))),
+      this.#inTime,
+      Effect.flatMap((keys) =>
+        Option.isSome(keys) && keys.value === undefined
+          ? Effect.as(Effect.logError(MESSAGE, { events: sought.length }), undefined)
+          : Effect.succeed(Option.getOrUndefined(keys))
+      )
+    )
+  }
+
+  /** None where the store does not answer in time. */
+  readonly #inTime = <A, E>(answer: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>> =>
+    answer.pipe(
+      Effect.timeoutOption(LOAD_TIMEOUT),
+      Effect.catch((error) =>
+        Effect.as(
+          Effect.logWarning("executions could not be loaded", { error: String(error) }),
+          Option.none<A>()
+        )
+      ),
+      Effect.tap((found) =>
+        Effect.sync(() => {
+          if (Option.isNone(found)) this.#confirmed = false
+        })
+      )
+    )
 
   /** Evicts what it may; the tombstones have to be written before anything else is. */
   readonly evict: Effect.Effect<ReadonlyArray<StateRecord>, LogUnavailable | OffsetOutOfRange> =
@@ -173,38 +258,40 @@ export class ExecutionCache {
     )
 
   /**
-   * What the store holds of them, asked while it held everything that may have been forgotten: a
-   * view that is dropped is said to be rebuilding before anything of it goes.
+   * What the store answers, asked while it held everything that may have been forgotten: a view that
+   * is dropped is said to be rebuilding before anything of it goes.
    */
-  readonly #load = Effect.fnUntraced(
-    { self: this },
-    function* (store: TraceLookup, { executions, spans }: MissingExecutions) {
+  #asked<A>(store: TraceLookup, forgotten: number, ask: (store: TraceLookup) => StoreResult<A>) {
+    return Effect.gen({ self: this }, function* () {
       for (;;) {
-        yield* this.#caughtUp(store)
+        yield* this.#caughtUp(store, forgotten)
         this.#rebuilt = false
-        const loaded = yield* store.load(executions, spans)
+        const answer = yield* ask(store)
         yield* this.#follow()
-        if (!this.#rebuilt) return loaded
+        if (!this.#rebuilt) return answer
+      }
+    })
+  }
+
+  /** Until the store shows everything that may have been forgotten, up to an offset of `alk.traces`. */
+  readonly #caughtUp = Effect.fnUntraced(
+    { self: this },
+    function* (store: TraceLookup, forgotten: number) {
+      const { partition } = this.#state
+      for (;;) {
+        yield* this.#follow()
+        const { rebuilding, traces_next } = this.#progress
+        if (!rebuilding && traces_next >= forgotten) {
+          if (this.#confirmed) return
+          // `alk.progress` does not show that the store was emptied from outside.
+          const last = yield* store.position(partition)
+          this.#confirmed = (last?.offset ?? -1) + 1 >= forgotten
+          if (this.#confirmed) return
+        }
+        yield* Effect.sleep(CATCH_UP_INTERVAL_MS)
       }
     }
   )
-
-  /** Until the store shows everything that may have been forgotten. */
-  readonly #caughtUp = Effect.fnUntraced({ self: this }, function* (store: TraceLookup) {
-    const { partition, tracesForgotten } = this.#state
-    for (;;) {
-      yield* this.#follow()
-      const { rebuilding, traces_next } = this.#progress
-      if (!rebuilding && traces_next >= tracesForgotten) {
-        if (this.#confirmed) return
-        // `alk.progress` does not show that the store was emptied from outside.
-        const last = yield* store.position(partition)
-        this.#confirmed = (last?.offset ?? -1) + 1 >= tracesForgotten
-        if (this.#confirmed) return
-      }
-      yield* Effect.sleep(CATCH_UP_INTERVAL_MS)
-    }
-  })
 
   /** Read `alk.progress` to its end. */
   #follow() {

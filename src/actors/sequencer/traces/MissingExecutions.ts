@@ -2,8 +2,9 @@
  * Which executions a chunk of commands has to know that are not in memory: they are loaded from the
  * store before the step. What can't exist before the chunk is not loaded; nothing is decided here.
  */
-import type { TraceOperation } from "../../../domain/traces/TraceOperation.ts"
-import type { TraceKey } from "../../../ports/TraceStore.ts"
+import { type TraceOperation, traceEventKeyOf } from "../../../domain/traces/TraceOperation.ts"
+import type { SoughtEvents, TraceKey } from "../../../ports/TraceStore.ts"
+import { otherSpanOf } from "./SharedIds.ts"
 import type { ExecutionEntry } from "./TraceEntry.ts"
 
 /** Operations of one command. */
@@ -111,4 +112,35 @@ export const missingExecutionsOf = (
     }
   }
   return missing
+}
+
+/**
+ * Events of OpenTelemetry that may have been recorded and are not remembered: those of executions that
+ * had events before the offset `forgotten` of `alk.traces`. `holds` says which keys are remembered.
+ */
+export const soughtEventsOf = (
+  memory: Pick<TraceMemory, "execution">,
+  commands: ReadonlyArray<TraceCommand>,
+  forgotten: number,
+  holds: (key: string) => boolean
+): ReadonlyArray<SoughtEvents> => {
+  const sought: Array<SoughtEvents> = []
+  for (const { operations, tenantId } of commands) {
+    for (const operation of operations) {
+      if (operation.op !== "otlp.span" && operation.op !== "otlp.events") continue
+      const { events, executionId, spanId } = operation
+      if (events.length === 0) continue
+      const entry = memory.execution(tenantId, executionId)
+      const { event_count = 0, events_from = 0 } = entry?.header ?? {}
+      if (entry === undefined || event_count === 0 || events_from >= forgotten) continue
+      const eventIds = events
+        .map(({ eventId }) => eventId)
+        .filter((id) => !holds(traceEventKeyOf(tenantId, id)))
+      if (eventIds.length === 0) continue
+      const other = otherSpanOf(entry, spanId)
+      const spanIds = other === undefined ? [spanId] : [spanId, other]
+      sought.push({ tenantId, executionId, spanIds, eventIds })
+    }
+  }
+  return sought
 }

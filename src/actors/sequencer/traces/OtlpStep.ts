@@ -3,6 +3,7 @@
  * before their parent, after the end, with other content, and still add up to one execution. What
  * is new of a span is recorded; only a cycle is refused.
  */
+import type { DecidedRepair } from "../../../domain/traces/Repairs.ts"
 import {
   type OtlpEvent,
   type RecordOtlpEvents,
@@ -44,6 +45,7 @@ interface Recording {
   isAgain: boolean
   /** True once a fact of the span was recorded. */
   hasNews: boolean
+  repair: DecidedRepair | undefined
 }
 
 const introducerOf = ({ parentSpanId, spanId, startedAt }: RecordOtlpSpan): Introducer => ({
@@ -76,7 +78,7 @@ export const recordImpliedEnd = (
 
 /** The end of an execution whose wait for a parent is over. */
 export const endDue = (draft: TraceDraft, tenantId: string, executionId: string): CommandDraft => {
-  const command = new CommandDraft(draft, { tenantId, operations: [] }, () => undefined)
+  const command = new CommandDraft(draft, { tenantId, operations: [] })
   const entry = command.execution(executionId)!
   recordImpliedEnd(command, entry, entry.impliedEnd(Number.POSITIVE_INFINITY))
   return command
@@ -115,7 +117,7 @@ const addEvents = (
   let hasNews = false
   for (const event of events) {
     const key = traceEventKeyOf(command.tenantId, event.eventId)
-    if (command.findEvent(key) !== undefined) continue
+    if (command.hasEvent(key)) continue
     const number = command.recordEvent(entry, spanId, event)
     // A derived id says all there is to compare: two events with one id are the same event.
     command.rememberEvent({ key, mark: key, number })
@@ -156,7 +158,8 @@ export class OtlpSpans {
       operation,
       refusal: undefined,
       isAgain: false,
-      hasNews: false
+      hasNews: false,
+      repair: undefined
     }))
   }
 
@@ -217,10 +220,14 @@ export class OtlpSpans {
   }
 
   *decisions(): Generator<readonly [RecordOtlpSpan, TraceDecision]> {
-    for (const { hasNews, operation, refusal } of this.#recordings) {
+    for (const { hasNews, operation, refusal, repair } of this.#recordings) {
       const { executionId, spanId } = operation
       const outcome = hasNews ? "created" : "existing"
-      yield [operation, refusal ?? { outcome, execution_id: executionId, span_id: spanId }]
+      const repairs = repair === undefined ? {} : { repairs: [repair] }
+      yield [
+        operation,
+        refusal ?? { outcome, execution_id: executionId, span_id: spanId, ...repairs }
+      ]
     }
   }
 
@@ -276,6 +283,7 @@ export class OtlpSpans {
       return
     }
     recording.hasNews = true
+    recording.repair = "other_content"
     if (closes === false) return this.#replace(recording, entry)
     this.#command.record(entry, { type: "span.amended", span_id: spanId }, whole)
   }
@@ -386,7 +394,10 @@ export class OtlpSpans {
       recordExecution(this.#command, entry, operation)
     }
     this.#recordSpan(entry, operation)
-    if (isShared) this.#share(entry, sent.spanId, operation)
+    if (isShared) {
+      this.#share(entry, sent.spanId, operation)
+      recording.repair = "shared_id"
+    }
     recording.hasNews = true
   }
 }

@@ -42,8 +42,18 @@ export interface ChainedFact {
 /** What the sequencer remembers of a trace event's id: its fingerprint and sequence number. */
 export type EventMark = Pick<WindowEntry, "mark" | "number">
 
-/** The duplicate window, with `more` entries of the running command not yet taken over. */
-export type FindDuplicate = (key: string, more: number) => EventMark | undefined
+/** The duplicate window. */
+export interface DuplicateWindow {
+  /** With `more` entries of the running command not yet taken over. */
+  findDuplicate(key: string, more: number): EventMark | undefined
+  holdsDuplicate(key: string): boolean
+}
+
+/** Of what names no events. */
+const NO_WINDOW: DuplicateWindow = {
+  findDuplicate: () => undefined,
+  holdsDuplicate: () => false
+}
 
 /** What a chunk changes; nothing has happened until it is committed and taken over by the state. */
 export interface TraceChanges extends LinkChanges {
@@ -58,6 +68,8 @@ export interface TraceChanges extends LinkChanges {
 export interface TraceContext {
   /** Executions and spans that it was asked for in vain. */
   readonly unloaded?: MissingExecutions
+  /** Keys of events that it has, of those that may have left the duplicate window. */
+  readonly storedEvents?: ReadonlySet<string>
   /** It answers for executions that are neither in memory nor in the changelog. */
   readonly hasStore?: boolean
 }
@@ -91,6 +103,7 @@ export class TraceDraft implements TraceMemory, TraceChanges {
   readonly now: string
   readonly nowMicros: number
   readonly hasStore: boolean
+  readonly storedEvents: ReadonlySet<string>
   readonly #state: TraceState
   readonly #stateHeads: ReadonlyMap<string, Head>
   readonly #unloadedExecutions: ReadonlySet<string>
@@ -102,13 +115,14 @@ export class TraceDraft implements TraceMemory, TraceChanges {
     state: TraceState,
     heads: ReadonlyMap<string, Head>,
     now: string,
-    { hasStore = false, unloaded = NOTHING_MISSING }: TraceContext = {}
+    { hasStore = false, storedEvents = new Set(), unloaded = NOTHING_MISSING }: TraceContext = {}
   ) {
     this.#state = state
     this.#stateHeads = heads
     this.now = now
     this.nowMicros = microsOf(now)
     this.hasStore = hasStore
+    this.storedEvents = storedEvents
     this.#unloadedExecutions = keysOf(unloaded.executions)
     this.#unloadedSpans = keysOf(unloaded.spans)
   }
@@ -147,10 +161,8 @@ export class TraceDraft implements TraceMemory, TraceChanges {
   /** True if a command names something that could not be loaded. */
   namesUnloaded({ operations, tenantId }: TraceCommand): boolean {
     const isUnloaded = (id: string): boolean => {
-      const entry = this.execution(tenantId, id)
-      return entry === undefined
-        ? this.#unloadedExecutions.has(keyText(tenantId, id))
-        : !entry.header.complete
+      const isKnown = this.execution(tenantId, id)?.header.complete !== false
+      return !isKnown || this.#unloadedExecutions.has(keyText(tenantId, id))
     }
     return operations.some((operation) => {
       const { executionId, spanId } = idsNamedBy(operation)
@@ -218,7 +230,7 @@ export class CommandDraft {
   /** Of the chunk. */
   readonly nowMicros: number
   readonly #draft: TraceDraft
-  readonly #findDuplicate: FindDuplicate
+  readonly #window: DuplicateWindow
   readonly #ownMarks = new Map<string, EventMark>()
   /** Pieces of values, whichever operation has brought them. */
   readonly #chunks: ReadonlyMap<string, ReadonlyArray<PreparedDetails>>
@@ -226,7 +238,7 @@ export class CommandDraft {
   constructor(
     draft: TraceDraft,
     { operations, tenantId }: TraceCommand,
-    findDuplicate: FindDuplicate
+    window: DuplicateWindow = NO_WINDOW
   ) {
     this.#draft = draft
     this.tenantId = tenantId
@@ -234,7 +246,7 @@ export class CommandDraft {
     this.links = draft.linksOf(tenantId)
     this.#chunks = chunksIn(operations)
     this.head = draft.head(tenantId)
-    this.#findDuplicate = findDuplicate
+    this.#window = window
   }
 
   execution(executionId: string): ExecutionEntry | undefined {
@@ -344,7 +356,16 @@ export class CommandDraft {
   }
 
   findEvent(key: string): EventMark | undefined {
-    return this.#ownMarks.get(key) ?? this.#findDuplicate(key, this.dedup.length)
+    return this.#ownMarks.get(key) ?? this.#window.findDuplicate(key, this.dedup.length)
+  }
+
+  /** Whether an event of OpenTelemetry was recorded, however long ago. */
+  hasEvent(key: string): boolean {
+    return (
+      this.#ownMarks.has(key)
+      || this.#draft.storedEvents.has(key)
+      || this.#window.holdsDuplicate(key)
+    )
   }
 
   rememberEvent(entry: WindowEntry): void {

@@ -51,6 +51,8 @@ export type Logged =
 /** As the changelog has it, and what follows from the rest of an entry. */
 export interface ExecutionHeader extends Mutable<Omit<StoredExecution, "partial">> {
   spanCount: number
+  /** Offset on `alk.traces` before which it has no events. */
+  events_from: number
   logged: Logged
   /** False if spans are missing here that only the store has. */
   complete: boolean
@@ -85,6 +87,7 @@ const emptyHeader = (touchedAt: number): ExecutionHeader => ({
   last_offset: -1,
   touched_at: touchedAt,
   spanCount: 0,
+  events_from: 0,
   logged: "whole",
   complete: true,
   roots: NO_ROOTS,
@@ -323,8 +326,6 @@ export class ExecutionEntry {
         header.started_at_given = core.started_at_given
         return
       case "execution.ended": {
-        // Events are not loaded: then this is how late they were.
-        if (header.spanCount === 0) header.last_event_at ??= core.ended_at
         const implied = this.impliedEnd(Number.POSITIVE_INFINITY)
         header.ended_by_client =
           implied?.status !== core.status || implied.endedAt !== core.ended_at

@@ -3,7 +3,7 @@
  * not with history: what has ended or is idle leaves as soon as the store shows it, and is loaded
  * from there when it is named again. Knows no operations.
  */
-import type { MarkedFact } from "../../../domain/records/FactPlace.ts"
+import { eventsCountBefore, type MarkedFact } from "../../../domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import { formatMicros } from "../../../domain/Timestamp.ts"
 import { holdsItsHashes, parseFact } from "../../../domain/traces/TraceFact.ts"
@@ -31,9 +31,9 @@ interface TenantTraces {
   readonly executionOf: Map<string, string>
 }
 
-/** Facts that are counted, and not looked at. */
-const isCounted = ({ type }: MarkedFact): boolean =>
-  type === "span.event" || type === "span.payload"
+/** Facts that are not loaded are counted, and not looked at. */
+const isCounted = ({ factNumber, type }: MarkedFact, eventsBefore: number): boolean =>
+  type === "span.payload" || (type === "span.event" && factNumber >= eventsBefore)
 
 /** Facts of an execution that only holds values of an event: it never started. */
 const holdsValues = ({ type }: MarkedFact): boolean =>
@@ -48,7 +48,10 @@ const unpack = (
   nowMicros: number
 ): ExecutionEntry | undefined => {
   const entry = ExecutionEntry.empty(tenantId, executionId, nowMicros)
-  const named = new Set(marked.filter((fact) => !isCounted(fact)).map(({ hash }) => hash))
+  const eventsBefore = eventsCountBefore(marked)
+  const named = new Set(
+    marked.filter((fact) => !isCounted(fact, eventsBefore)).map(({ hash }) => hash)
+  )
   for (const { body, detailsBytes: bytes, side } of facts) {
     const fact = parseFact(body)
     if (fact?.execution_id !== executionId || fact.tenant_id !== tenantId) return undefined
@@ -259,6 +262,7 @@ export class TraceState {
         if (changed.header.logged === "nowhere") changed.header.logged = "in part"
       }
       const known = this.execution(changed.tenantId, changed.executionId)
+      if ((known?.header.event_count ?? 0) === 0) changed.header.events_from = firstOffset
       if (known === undefined) {
         if (isUnlogged) {
           changed.header.logged = "nowhere"

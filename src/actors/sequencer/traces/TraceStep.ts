@@ -20,7 +20,7 @@ import type {
 import type { TraceCommand } from "./MissingExecutions.ts"
 import { addOtlpEvents, OtlpSpans } from "./OtlpStep.ts"
 import { orderSpans } from "./SpanOrder.ts"
-import { CommandDraft, type FindDuplicate, type TraceDraft } from "./TraceDraft.ts"
+import { CommandDraft, type DuplicateWindow, type TraceDraft } from "./TraceDraft.ts"
 import { closesCycle, type ExecutionEntry } from "./TraceEntry.ts"
 import {
   cycleOf,
@@ -307,9 +307,9 @@ const applyInTurn = (
 export const applyTraces = (
   draft: TraceDraft,
   { operations, tenantId }: TraceCommand,
-  findDuplicate: FindDuplicate
+  window?: DuplicateWindow
 ): TraceOutcome => {
-  const command = new CommandDraft(draft, { operations, tenantId }, findDuplicate)
+  const command = new CommandDraft(draft, { operations, tenantId }, window)
   const outcomes = new Outcomes()
   const unavailable = draft.namesUnloaded({ operations, tenantId })
   if (unavailable) {

@@ -5,7 +5,7 @@
 
 import { type SqlColumn, type SqlTable, sqlTableNames } from "../../../domain/sql/SqlTables.ts"
 import type { Repair } from "../../../domain/traces/Repairs.ts"
-import { OTHER_CONTENT, SHARED_ID } from "../../../domain/traces/TraceResources.ts"
+import { decidedRepairOf } from "../../../domain/traces/Repairs.ts"
 import { readable, withFloatDigits } from "../client/JsonColumns.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { digitsOf, isErased, literal } from "../events/EventText.ts"
@@ -116,7 +116,7 @@ const repairsOfSpan = (() => {
     `if(${condition}, [${literal(JSON.stringify(repair))}], [])`
   const all =
     `arrayConcat(JSONExtractArrayRaw(${member("s.started_body", "details", "repairs")}),`
-    + ` ${said("s.has_others", OTHER_CONTENT)}, ${said("s.is_shared", SHARED_ID)})`
+    + ` ${said("s.has_others", decidedRepairOf.other_content)}, ${said("s.is_shared", decidedRepairOf.shared_id)})`
   return `if(empty(${all}), '', concat('[', arrayStringConcat(${all}, ','), ']'))`
 })()
 

@@ -4,6 +4,7 @@
  * while an execution is being erased every fact of it is there twice for a moment.
  */
 import { Effect, Stream } from "effect"
+import { eventsCountBefore } from "../../../domain/records/FactPlace.ts"
 import type {
   FactRow,
   FactSelection,
@@ -24,6 +25,7 @@ import { factChunk, type PlacedFact } from "./TraceSlices.ts"
 import {
   ALL_SCOPES,
   DETAILS_BYTES,
+  EVENT_ID,
   IN_ORDER,
   newestBy,
   ofExecution,
@@ -286,6 +288,21 @@ const markedFacts = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
     { settings: LOAD_SETTINGS }
   )
 
+export const makeStoredEvents =
+  (store: StoreClient): Store["storedEvents"] =>
+  (sought) =>
+    store.read(
+      "storedEvents",
+      () =>
+        `SELECT DISTINCT ${MARKED}, ${WITHOUT_DETAILS} FROM ${store.facts}`
+        + ` WHERE ${ofTenants(sought)} AND scope = ${Scope.event} AND (tenant_id, execution_id) IN `
+        + pairSet(sought.map(({ executionId, tenantId }) => [tenantId, executionId]))
+        + ` AND span_id IN ${textSet(sought.flatMap(({ spanIds }) => spanIds))}`
+        + ` AND ${EVENT_ID} IN ${textSet(sought.flatMap(({ eventIds }) => eventIds))}`,
+      (row) => ({ marked: markedFactOf(row), body: row.string() }),
+      { settings: LOAD_SETTINGS }
+    )
+
 export const makeReach =
   (store: StoreClient): Store["reach"] =>
   (tenantId, executionId) =>
@@ -297,14 +314,23 @@ export const makeReach =
       (row) => row.uint64()
     )
 
-/** Facts of several executions without their details, in order for each. */
-const structures = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
-  store.read(
+/** Facts of several executions without their details, in order for each; of some their events too. */
+const structures = (
+  store: StoreClient,
+  executions: ReadonlyArray<TraceKey>,
+  withEvents: ReadonlyArray<TraceKey>
+) => {
+  const scopes =
+    withEvents.length === 0
+      ? STRUCTURE
+      : `${ALL_SCOPES} AND (${STRUCTURE} OR scope = ${Scope.event}`
+        + ` AND (tenant_id, execution_id) IN ${pairsOf(withEvents)})`
+  return store.read(
     "load",
     () =>
       `SELECT tenant_id, execution_id, fact_number, ${WITHOUT_DETAILS},`
-      + ` toUInt64(${DETAILS_BYTES}), ${SPAN_SIDE} FROM ${store.facts}`
-      + ` WHERE ${ofTenants(executions)} AND ${STRUCTURE}`
+      + ` toUInt64(${DETAILS_BYTES}), ${SPAN_SIDE}, scope FROM ${store.facts}`
+      + ` WHERE ${ofTenants(executions)} AND ${scopes}`
       + ` AND (tenant_id, execution_id) IN ${pairsOf(executions)}`
       + ` ${newestBy("tenant_id, execution_id, fact_number, hash")}`,
     (row) => ({
@@ -313,10 +339,12 @@ const structures = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
       factNumber: row.uint64(),
       body: row.string(),
       detailsBytes: row.uint64(),
-      side: row.string()
+      side: row.string(),
+      isEvent: row.uint8() === Scope.event
     }),
     { settings: LOAD_SETTINGS }
   )
+}
 
 /**
  * Three statements at most, whatever is asked for: who holds the spans, which facts each execution
@@ -333,21 +361,30 @@ export const makeLoad = (store: StoreClient): Store["load"] =>
     const rows = yield* markedFacts(store, [...wanted.values()])
     const found = Map.groupBy(rows, ({ executionId, tenantId }) => keyOf(tenantId, executionId))
     if (found.size === 0) return []
+    const executionsFound = [...found].map(([key, marked]) => {
+      return { key, marked, eventsBefore: eventsCountBefore(marked) }
+    })
     const facts = Map.groupBy(
       yield* structures(
         store,
-        [...found.keys()].map((key) => wanted.get(key)!)
+        executionsFound.map(({ key }) => wanted.get(key)!),
+        executionsFound.flatMap(({ eventsBefore, key }) =>
+          eventsBefore === 0 ? [] : [wanted.get(key)!]
+        )
       ),
       ({ executionId, tenantId }) => keyOf(tenantId, executionId)
     )
-    return [...found].map(([key, marked]) => {
+    return executionsFound.map(({ eventsBefore, key, marked }) => {
       const { executionId, factNumber: last, tenantId } = marked.at(-1)!
       return {
         tenantId,
         executionId,
         marked,
         facts: (facts.get(key) ?? [])
-          .filter(({ factNumber }) => factNumber <= last)
+          .filter(
+            ({ factNumber, isEvent }) =>
+              factNumber <= last && (!isEvent || factNumber < eventsBefore)
+          )
           .map(
             ({ body, detailsBytes, side }): LoadedFact =>
               side === "CLIENT" || side === "SERVER"

@@ -66,6 +66,9 @@ export const DETAILS_BYTES =
   `if(position(body, '${DETAILS}') = 0, 0,`
   + ` length(body) - length(${WITHOUT_DETAILS}) - ${DETAILS.length - 1})`
 
+/** Of an event. */
+export const EVENT_ID = `JSONExtractString(${WITHOUT_DETAILS}, 'event_id')`
+
 /** Of a span of one side of a call CLIENT or SERVER, as its details say; else an empty text. */
 export const SPAN_SIDE =
   `if(type = 'span.started' AND match(body, '"kind":"(CLIENT|SERVER)"'),`

@@ -8,14 +8,16 @@ import {
   ExecutionCache,
   type TraceLookup
 } from "../../../../src/actors/sequencer/traces/ExecutionCache.ts"
+import { ForgottenEvents } from "../../../../src/actors/sequencer/traces/ForgottenEvents.ts"
 import { noProgress, type Progress } from "../../../../src/domain/records/Progress.ts"
+import { traceEventKeyOf } from "../../../../src/domain/traces/TraceOperation.ts"
 import { EventLog, type LogReader, type LogRecord } from "../../../../src/ports/EventLog.ts"
 import { FactMac } from "../../../../src/ports/FactMac.ts"
-import type { LoadedExecution } from "../../../../src/ports/TraceStore.ts"
+import type { LoadedExecution, StoredEvent } from "../../../../src/ports/TraceStore.ts"
 import { bodies, FactChain, markedFact } from "../../../adapters/clickhouse/support/StoredFacts.ts"
 import { ingestCommand } from "../../../support/Events.ts"
-import { loadedFact } from "../../../support/StoredTraces.ts"
-import { endSpan, startSpan, TENANT } from "../../support/Traces.ts"
+import { loadedFact, withoutDetails } from "../../../support/StoredTraces.ts"
+import { at, endSpan, otlpEvents, startSpan, TENANT } from "../../support/Traces.ts"
 
 const mac = Context.get(Context.empty(), FactMac)
 
@@ -68,8 +70,11 @@ class World {
     bounds: () => Effect.sync(() => ({ start: 0, end: this.#records.length }))
   })
 
+  events: ReadonlyArray<StoredEvent> = []
+
   readonly store = {
     position: () => Effect.succeed({ offset: 9 }),
+    storedEvents: () => Effect.succeed(this.events),
     load: (executions: unknown, spans: unknown) =>
       Effect.sync(() => {
         this.loads.push({ executions, spans })
@@ -89,16 +94,20 @@ const stateThatForgot = (tracesForgotten: number): SequencerState => {
 const prepare = (world: World, forgotten: number, store?: TraceLookup) =>
   EventLog.use((log) =>
     new ExecutionCache(log, world.reader, stateThatForgot(forgotten), store, mac).prepare(chunk)
-  ).pipe(Effect.provide(world.log))
+  ).pipe(
+    Effect.provide(world.log),
+    Effect.map(({ unloaded }) => unloaded)
+  )
+
+const run = new FactChain(TENANT)
+run.start("run")
+run.span("run", "span")
+const eventOfRun = run.event("run", "span", 1)
+run.endSpan("run", "span")
+run.end("run")
 
 /** An execution of five facts that has ended, as the store gives it. */
 const storedRun = (): LoadedExecution => {
-  const run = new FactChain(TENANT)
-  run.start("run")
-  run.span("run", "span")
-  run.event("run", "span", 1)
-  run.endSpan("run", "span")
-  run.end("run")
   return {
     tenantId: TENANT,
     executionId: "run",
@@ -202,4 +211,62 @@ describe("executions that a chunk names and memory lacks", () => {
       assert.deepStrictEqual(world.loads, [wanted, wanted])
     })
   })
+})
+
+describe("events that the window of duplicates may have forgotten", () => {
+  const again: ReadonlyArray<ReceivedCommand> = [
+    {
+      offset: 0,
+      value: null,
+      command: {
+        ...ingestCommand(TENANT, 0),
+        kind: "trace",
+        traces: [
+          otlpEvents("run", "span", [
+            { eventId: "event-run-1", eventType: "llm.request", timestamp: at(0) }
+          ])
+        ]
+      }
+    }
+  ]
+  /** What was prepared with what the store says of the event. */
+  const prepared = (event: StoredEvent, store: "store" | "no store" = "store") => {
+    const world = new World()
+    world.say({ traces_next: 5 })
+    world.stored = [storedRun()]
+    world.events = [event]
+    const state = stateThatForgot(5)
+    const forgetful = { ...state, forgottenEvents: new ForgottenEvents(5) }
+    const lookup = store === "store" ? world.store : undefined
+    return EventLog.use((log) =>
+      new ExecutionCache(log, world.reader, forgetful, lookup, mac).prepare(again)
+    ).pipe(Effect.provide(world.log))
+  }
+  const genuine = storedRun().marked.find(({ type }) => type === "span.event")!
+  const body = withoutDetails(eventOfRun.body)
+  const key = traceEventKeyOf(TENANT, "event-run-1")
+
+  it.effect("are known by what this service has written", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* prepared({ body, marked: genuine }), {
+        unloaded: nothing,
+        storedEvents: new Set([key])
+      })
+    })
+  )
+
+  it.effect("are not known by anything else: what names them is refused", () =>
+    Effect.gen(function* () {
+      const forged: Record<string, StoredEvent> = {
+        "another MAC": { body, marked: { ...genuine, mac: "0123456789abcdef" } },
+        "another id": { body: body.replace("event-run-1", "event-run-2"), marked: genuine },
+        "another fact": { body: withoutDetails(storedRun().facts[0]!.body), marked: genuine }
+      }
+      for (const [name, event] of Object.entries(forged)) {
+        const { storedEvents, unloaded } = yield* prepared(event)
+        assert.deepStrictEqual(unloaded.executions, wanted.executions, name)
+        assert.strictEqual(storedEvents.size, 0, name)
+      }
+    })
+  )
 })

@@ -388,7 +388,10 @@ describe("OpenTelemetry spans", () => {
       [final, open, later, first]
     ]) {
       const partition = new Partition()
-      for (const one of [...order, ...order]) partition.run(one)
+      const said = [...order, ...order].flatMap((one) =>
+        partition.run(one).results.flatMap(({ repairs = [] }) => repairs)
+      )
+      assert.deepStrictEqual(said, Array(3).fill("other_content"))
       assert.deepInclude(partition.view("t").span("b"), {
         ended_at: at(3),
         status: "FAILED",
@@ -437,11 +440,15 @@ describe("OpenTelemetry spans", () => {
     ]) {
       for (const commands of [order.map((one) => [one]), [order]]) {
         const partition = new Partition()
+        const said: Array<string> = []
         for (const operations of [...commands, ...commands]) {
-          assert.deepStrictEqual(partition.run(...operations).errors, [])
+          const { errors, results } = partition.run(...operations)
+          assert.deepStrictEqual(errors, [])
+          said.push(...results.flatMap(({ repairs = [] }) => repairs))
           partition.show()
           partition.evict(true)
         }
+        assert.deepStrictEqual(said, ["shared_id"])
         const { spans } = partition.view("t")
         const named = (name: string) => spans.find((span) => span.name === name)!
         assert.strictEqual(spans.length, 5)

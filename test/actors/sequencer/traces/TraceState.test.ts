@@ -40,7 +40,7 @@ class Memory {
 
   run(now: string, ...operations: ReadonlyArray<TraceOperation>): ReadonlyArray<StateRecord> {
     const draft = new TraceDraft(this.state, new Map(), now)
-    const done = applyTraces(draft, command(TENANT, operations), () => undefined)
+    const done = applyTraces(draft, command(TENANT, operations))
     assert.deepStrictEqual(done.errors, [])
     draft.takeOver(done.command)
     const records = traceRecords(draft, this.next)
@@ -130,7 +130,7 @@ describe("the changelog of traces", () => {
     memory.restart()
     const draft = new TraceDraft(memory.state, new Map(), NOW)
     const closing = command(TENANT, [otlpSpan("t", "b", { parentSpanId: "a" })])
-    const { errors } = applyTraces(draft, closing, () => undefined)
+    const { errors } = applyTraces(draft, closing)
     assert.strictEqual(errors[0]?.code, "cycle_detected")
   })
 })
@@ -439,7 +439,7 @@ describe("executions that end by the clock", () => {
     const draft = new TraceDraft(memory.state, new Map(), NOW)
     draft.linksOf(TENANT).left = 0
     const late = command(TENANT, [otlpSpan("t", "root")])
-    draft.takeOver(applyTraces(draft, late, () => undefined).command)
+    draft.takeOver(applyTraces(draft, late).command)
     assert.notInclude(
       draft.facts.map(({ type }) => type),
       "execution.ended"
@@ -494,7 +494,7 @@ describe("the search for a cycle", () => {
     const code = (now: string, parent: string, missing: string) => {
       const draft = new TraceDraft(memory.state, new Map(), now)
       const span = otlpSpan("t", missing, { parentSpanId: parent })
-      const { command: done, errors } = applyTraces(draft, command(TENANT, [span]), () => undefined)
+      const { command: done, errors } = applyTraces(draft, command(TENANT, [span]))
       draft.takeOver(done)
       memory.state.advance(draft, memory.next)
       return errors[0]?.code

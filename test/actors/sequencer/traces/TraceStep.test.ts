@@ -557,14 +557,13 @@ describe("a command", () => {
 
   it("on which the step throws has changed nothing", () => {
     const draft = new TraceDraft(new TraceState(), new Map(), NOW)
-    const find = () => undefined
-    const before = applyTraces(draft, command(TENANT, [startExecution("e")]), find)
+    const before = applyTraces(draft, command(TENANT, [startExecution("e")]))
     draft.takeOver(before.command)
     const broken = startSpan("e", "half \ud800 of a pair", { fresh: true })
     const poison = command(TENANT, [startSpan("e", "fine"), broken, endExecution("e")])
-    assert.throws(() => applyTraces(draft, poison, find))
+    assert.throws(() => applyTraces(draft, poison))
     assert.strictEqual(draft.facts.length, 2)
-    const after = applyTraces(draft, command(TENANT, [startSpan("e", "next")]), find)
+    const after = applyTraces(draft, command(TENANT, [startSpan("e", "next")]))
     draft.takeOver(after.command)
     assert.deepStrictEqual(
       draft.facts.map(({ chainSequence }) => chainSequence),

@@ -875,6 +875,69 @@ export const traceStoreContract = <E>(
       })
     )
 
+    it.effect(
+      "finds events by their ids, and loads those that say how an execution has ended",
+      () =>
+        Effect.gen(function* () {
+          const store = yield* TraceStore
+          const chain = new FactChain("events")
+          for (const id of ["records", "spans"]) {
+            chain.start(id)
+            if (id === "spans") chain.span(id, "s")
+            chain.event(id, "s", 1, { event_id: "event-records-3", details: { event_id: "é" } })
+            chain.end(id)
+            if (id === "records") chain.span(id, "s")
+            chain.event(id, "s", 2)
+            chain.event(id, "other", 3)
+          }
+          yield* stored(chain.all)
+          const loaded = yield* store.load(
+            ["records", "spans"].map((id) => ({ tenantId: "events", id })),
+            []
+          )
+          const typesOf = (id: string) =>
+            loaded
+              .find(({ executionId }) => executionId === id)
+              ?.facts.map(({ body }) => parseFact(body)!.type)
+          assert.deepStrictEqual(typesOf("records"), [
+            "execution.started",
+            "span.event",
+            "execution.ended",
+            "span.started"
+          ])
+          assert.deepStrictEqual(typesOf("spans"), [
+            "execution.started",
+            "span.started",
+            "execution.ended"
+          ])
+          const sought = (executionId: string, spanIds: ReadonlyArray<string>) => ({
+            tenantId: "events",
+            executionId,
+            spanIds,
+            eventIds: [1, 3, 4].map((number) => `event-${executionId}-${number}`)
+          })
+          const find = (...all: ReadonlyArray<ReturnType<typeof sought>>) =>
+            Effect.map(store.storedEvents(all), (found) =>
+              found.map(({ body, marked }) => {
+                assert.deepStrictEqual(
+                  marked,
+                  markedFact(chain.all.find((one) => one.hash === marked.hash)!)
+                )
+                assert.strictEqual(
+                  body,
+                  withoutDetails(chain.all.find((one) => one.hash === marked.hash)!.body)
+                )
+                return `${marked.executionId} ${marked.sequenceNumber}`
+              })
+            )
+          assert.deepStrictEqual(yield* find(sought("records", ["s"])), ["records 1"])
+          assert.sameMembers(
+            [...(yield* find(sought("records", ["s", "other"]), sought("spans", ["s"])))],
+            ["records 1", "records 3", "spans 1", "spans 3"]
+          )
+        })
+    )
+
     it.effect("loads thousands of executions and spans at once", () =>
       Effect.gen(function* () {
         const store = yield* TraceStore
