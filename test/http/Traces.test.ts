@@ -1353,6 +1353,16 @@ describe("traces", () => {
     })
   })
 
+  it("reads one large value at a time, however many ask for it", async () => {
+    const text = "x".repeat(200_000)
+    const { id } = await start()
+    const { metadata } = await span(id, { metadata: { text } })
+    const path = `/api/v1/payloads/${metadata.text.$ref}`
+    const answers = await Promise.all(Array.from({ length: 20 }, () => get(path)))
+    for (const answer of answers) assert.deepStrictEqual([answer.status, answer.text], [200, text])
+    assert.strictEqual(api.world.traces.payloadReads.most, 1)
+  })
+
   it("verifies an execution", async () => {
     const { id } = await start()
     const { body, status } = await get(`${EXECUTIONS}/${id}/verify`)

@@ -35,6 +35,8 @@ export class TraceWorld {
   /** The store fails behind the first page of events. */
   eventsBreak = false
   sse: Stream.Stream<Uint8Array> = Stream.never
+  /** Values that are read at once: now, and the most so far. */
+  readonly payloadReads = { now: 0, most: 0 }
 
   /** What the projection does with a record of the topic. */
   project(body: string): void {
@@ -157,13 +159,20 @@ export const traceStoreOf = (world: TraceWorld) => {
       }),
     payload: (tenantId, hash) =>
       Stream.fromEffect(
-        guarded(() =>
-          bodies(
-            world.facts.filter(
-              (fact) => fact.tenant_id === tenantId && chunkOf(fact)?.sha256 === hash
+        Effect.gen(function* () {
+          const { payloadReads } = world
+          payloadReads.now += 1
+          payloadReads.most = Math.max(payloadReads.most, payloadReads.now)
+          yield* Effect.sleep(2)
+          payloadReads.now -= 1
+          return yield* guarded(() =>
+            bodies(
+              world.facts.filter(
+                (fact) => fact.tenant_id === tenantId && chunkOf(fact)?.sha256 === hash
+              )
             )
           )
-        )
+        })
       ),
     executionOfSpan: (tenantId, spanId) =>
       guarded(
