@@ -1353,14 +1353,20 @@ describe("traces", () => {
     })
   })
 
-  it("reads one large value at a time, however many ask for it", async () => {
+  it("reads one large value, and four spans of a tenant, at once, however many are asked for", async () => {
     const text = "x".repeat(200_000)
     const { id } = await start()
-    const { metadata } = await span(id, { metadata: { text } })
-    const path = `/api/v1/payloads/${metadata.text.$ref}`
-    const answers = await Promise.all(Array.from({ length: 20 }, () => get(path)))
-    for (const answer of answers) assert.deepStrictEqual([answer.status, answer.text], [200, text])
-    assert.strictEqual(api.world.traces.payloadReads.most, 1)
+    const { id: spanId, metadata } = await span(id, { metadata: { text } })
+    for (const [path, most] of [
+      [`/api/v1/payloads/${metadata.text.$ref}`, 1],
+      [`/api/v1/spans/${spanId}`, 4]
+    ] as const) {
+      const reads = { now: 0, most: 0 }
+      api.world.traces.reads = reads
+      const answers = await Promise.all(Array.from({ length: 20 }, () => get(path)))
+      for (const answer of answers) assert.strictEqual(answer.status, 200, answer.text)
+      assert.strictEqual(reads.most, most, path)
+    }
   })
 
   it("verifies an execution", async () => {

@@ -2,10 +2,12 @@
  * Serves executions: start, end, erase, list, one, its spans, its graph, its verification. Writes
  * are answered with what the store shows once they are visible.
  */
+
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import type { Sliced } from "../../domain/Slices.ts"
+import { inReadTurn, inReadTurns } from "../../domain/TenantTurns.ts"
 import { aggregatedGraphOf } from "../../domain/traces/AggregatedGraph.ts"
 import { type GraphRequest, graphOf } from "../../domain/traces/ExecutionGraph.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
@@ -119,8 +121,9 @@ const pageOfExecutions = Effect.fnUntraced(function* (
   const { tenantId } = yield* CurrentPrincipal
   const { deduplicate } = yield* readableView(projection, tenantId)
   const offset = (page - 1) * pageSize
-  const found = yield* store.page({ tenantId, ...selection, offset, limit: pageSize }, deduplicate)
-  const chunks = found.executions.pipe(
+  const query = { tenantId, ...selection, offset, limit: pageSize }
+  const found = yield* inReadTurn(tenantId, store.page(query, deduplicate))
+  const chunks = inReadTurns(tenantId, found.executions).pipe(
     Stream.map((some) => some.flatMap((one) => toExecution(one) ?? []))
   )
   const rest = { total: found.total, page, page_size: pageSize }

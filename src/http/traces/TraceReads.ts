@@ -2,9 +2,11 @@
  * Executions, spans and trace events as answers show them: asks the store for the facts that an
  * answer needs and folds them. Decides nothing; what is not there is undefined.
  */
+
 import { Effect, Option, Stream } from "effect"
 import { CHUNK, factsOf, spanChunks, spansFrom } from "../../actors/feeds/SpanPages.ts"
 import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { inReadTurn, inReadTurns } from "../../domain/TenantTurns.ts"
 import type { ExecutionSummary, ShownExecution } from "../../domain/traces/ExecutionSummary.ts"
 import { type ShownSpan, shownSpan } from "../../domain/traces/SpanSummary.ts"
 import type { TraceFact } from "../../domain/traces/TraceFact.ts"
@@ -109,10 +111,14 @@ export const traceReads = (
   store: TraceStore["Service"],
   projection: ProjectionProgress["Service"]
 ): TraceReads => {
+  // All contents that were sent of a span are among its facts: more than what is shown of it.
   const read = (tenantId: string, executionId: string, selection: FactSelection) =>
-    Effect.suspend(() =>
-      store.facts(tenantId, executionId, selection, projection.of(tenantId).final)
-    ).pipe(Effect.map(factsOf))
+    inReadTurn(
+      tenantId,
+      Effect.suspend(() =>
+        store.facts(tenantId, executionId, selection, projection.of(tenantId).final)
+      ).pipe(Effect.map(factsOf))
+    )
 
   const executionFacts = (tenantId: string, executionId: string) =>
     read(tenantId, executionId, { kind: "execution" })
@@ -139,14 +145,17 @@ export const traceReads = (
       return executionId === undefined ? undefined : yield* spanIn(tenantId, executionId, spanId)
     }),
     events: (tenantId, span, after, bounds) =>
-      Effect.map(store.spanEvents(tenantId, span, after, bounds), ({ facts, next }) => ({
-        events: toEvents(facts),
-        next
-      })),
+      inReadTurn(
+        tenantId,
+        Effect.map(store.spanEvents(tenantId, span, after, bounds), ({ facts, next }) => ({
+          events: toEvents(facts),
+          next
+        }))
+      ),
     eventTexts: (tenantId, span, after) =>
       Stream.paginate(after, (from) =>
         Effect.map(
-          store.spanEvents(tenantId, span, from, CHUNK),
+          inReadTurn(tenantId, store.spanEvents(tenantId, span, from, CHUNK)),
           ({ facts, next }) => [[facts], Option.fromUndefinedOr(next)] as const
         )
       ),
@@ -154,15 +163,14 @@ export const traceReads = (
       const execution = yield* executionFacts(tenantId, executionId)
       if (execution.length === 0) return undefined
       const at = { tenantId, executionId, execution }
-      const { next, spans } = yield* spansFrom(store, at, after, bounds)
+      const { next, spans } = yield* inReadTurn(tenantId, spansFrom(store, at, after, bounds))
       return { spans: spans.map(shownSpan), next }
     }),
     allSpans: Effect.fnUntraced(function* (tenantId, executionId, after) {
       const execution = yield* executionFacts(tenantId, executionId)
       if (execution.length === 0) return undefined
-      return spanChunks(store, { tenantId, executionId, execution }, after).pipe(
-        Stream.map((spans) => spans.map(shownSpan))
-      )
+      const chunks = spanChunks(store, { tenantId, executionId, execution }, after)
+      return inReadTurns(tenantId, chunks).pipe(Stream.map((spans) => spans.map(shownSpan)))
     })
   }
 }

@@ -35,8 +35,8 @@ export class TraceWorld {
   /** The store fails behind the first page of events. */
   eventsBreak = false
   sse: Stream.Stream<Uint8Array> = Stream.never
-  /** Values that are read at once: now, and the most so far. */
-  readonly payloadReads = { now: 0, most: 0 }
+  /** Reads of facts and values that are under way at once: now, and the most so far. */
+  reads: { now: number; most: number } | undefined
 
   /** What the projection does with a record of the topic. */
   project(body: string): void {
@@ -129,50 +129,57 @@ export const traceStoreOf = (world: TraceWorld) => {
         ? Effect.fail(new StoreUnavailable({ operation: "test", cause: new Error("down") }))
         : Effect.sync(answer)
     )
+  /** Takes its time where reads are counted. */
+  const counted = Effect.fnUntraced(function* <A, E>(read: Effect.Effect<A, E>) {
+    const { reads } = world
+    if (reads === undefined) return yield* read
+    reads.now += 1
+    reads.most = Math.max(reads.most, reads.now)
+    yield* Effect.sleep(2)
+    reads.now -= 1
+    return yield* read
+  })
   const folded = foldedReads((tenantId, executionId) => world.of(tenantId, executionId), guarded)
   return Layer.mock(TraceStore, {
     facts: (tenantId, executionId, selection) =>
-      guarded(() => {
-        const facts = world.of(tenantId, executionId)
-        switch (selection.kind) {
-          case "execution":
-            return bodies(facts.filter(({ type }) => type.startsWith("execution.")))
-          case "span":
-            return bodies(
-              facts.filter(
-                (fact) =>
-                  fact.type.startsWith("execution.")
-                  || (fact.type !== "span.event"
-                    && fact.type !== "span.payload"
-                    && "span_id" in fact
-                    && fact.span_id === selection.spanId)
+      counted(
+        guarded(() => {
+          const facts = world.of(tenantId, executionId)
+          switch (selection.kind) {
+            case "execution":
+              return bodies(facts.filter(({ type }) => type.startsWith("execution.")))
+            case "span":
+              return bodies(
+                facts.filter(
+                  (fact) =>
+                    fact.type.startsWith("execution.")
+                    || (fact.type !== "span.event"
+                      && fact.type !== "span.payload"
+                      && "span_id" in fact
+                      && fact.span_id === selection.spanId)
+                )
               )
-            )
-          case "event":
-            return bodies(
-              facts.filter(
-                (fact) =>
-                  fact.type === "span.event" && fact.sequence_number === selection.sequenceNumber
+            case "event":
+              return bodies(
+                facts.filter(
+                  (fact) =>
+                    fact.type === "span.event" && fact.sequence_number === selection.sequenceNumber
+                )
               )
-            )
-        }
-      }),
+          }
+        })
+      ),
     payload: (tenantId, hash) =>
       Stream.fromEffect(
-        Effect.gen(function* () {
-          const { payloadReads } = world
-          payloadReads.now += 1
-          payloadReads.most = Math.max(payloadReads.most, payloadReads.now)
-          yield* Effect.sleep(2)
-          payloadReads.now -= 1
-          return yield* guarded(() =>
+        counted(
+          guarded(() =>
             bodies(
               world.facts.filter(
                 (fact) => fact.tenant_id === tenantId && chunkOf(fact)?.sha256 === hash
               )
             )
           )
-        })
+        )
       ),
     executionOfSpan: (tenantId, spanId) =>
       guarded(
