@@ -18,6 +18,7 @@ import { catchingUpToHeads, caughtUpWithin, shownWithin } from "../follower/Caug
 import { Heads } from "../follower/Heads.ts"
 import { Keys } from "../follower/Keys.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
+import { type Followed, FollowedBytes } from "./FollowedBytes.ts"
 import { LiveFeed, type TooManyStreams } from "./LiveFeed.ts"
 import {
   IDLE_TIME,
@@ -42,6 +43,9 @@ export class ExecutionTooLarge extends Schema.TaggedError<ExecutionTooLarge>()(
   {}
 ) {}
 
+/** What is followed already takes all the memory that there is for it. */
+export class TooMuchFollowed extends Schema.TaggedError<TooMuchFollowed>()("TooMuchFollowed", {}) {}
+
 export interface TraceSubscription extends Subscribing {
   readonly executionId: string
 }
@@ -62,6 +66,7 @@ export class TraceFeed extends Context.Service<
       | ExecutionUnknown
       | ResumePointInvalid
       | TooManyStreams
+      | TooMuchFollowed
       | LogUnavailable
       | StoreUnavailable,
       Scope.Scope
@@ -94,25 +99,22 @@ const withoutDetails = (fact: TraceFact, erasedAt: string): TraceFact =>
   fact.details === undefined ? fact : (parseFact(eraseFact(fact, erasedAt)) ?? fact)
 
 /**
- * Bytes of the facts that a followed execution is known by: its own, and those of spans that have
- * not ended. What has ended is not kept: what is sent of it after that is whole in itself.
+ * What the facts of an execution add up to, message by message. It is known by its own facts, and
+ * those of spans that have not ended. What has ended is not kept: what is sent of it after that is
+ * whole in itself.
  */
-export const FOLLOWED_BYTES_MAX = 64 * 1_048_576
-
-/** What the facts of an execution add up to, message by message. */
 class ExecutionReplay {
+  readonly followed: Followed
   #view = new TraceView()
   /** What has to be folded again when details are erased: the execution's own facts, */
   #own: Array<TraceFact> = []
   /** and the beginnings of spans that run, each with the size of its text. */
   readonly #running = new Map<string, { readonly fact: TraceFact; readonly bytes: number }>()
-  #bytes = 0
   /** Number of the last fact taken. */
   folded = 0
 
-  /** True if more is known of the execution than may be. */
-  get isTooLarge(): boolean {
-    return this.#bytes > FOLLOWED_BYTES_MAX
+  constructor(followed: Followed) {
+    this.followed = followed
   }
 
   /** Facts that are in the store already, events left out of them. */
@@ -158,19 +160,19 @@ class ExecutionReplay {
       case "span.started":
         this.#leave(fact.span_id)
         this.#running.set(fact.span_id, { fact, bytes })
-        this.#bytes += bytes
+        this.followed.add(bytes)
         return
       case "span.ended":
         this.#leave(fact.span_id)
         return this.#view.forget(fact.span_id)
       default:
         this.#own.push(fact)
-        this.#bytes += bytes
+        this.followed.add(bytes)
     }
   }
 
   #leave(spanId: string): void {
-    this.#bytes -= this.#running.get(spanId)?.bytes ?? 0
+    this.followed.add(-(this.#running.get(spanId)?.bytes ?? 0))
     this.#running.delete(spanId)
   }
 
@@ -189,17 +191,22 @@ const EARLY_BYTES_MAX = 16 * 1_048_576
 /** One execution that is followed, kept as new as the topic. */
 class ExecutionChannel {
   readonly subscribers = new Set<Subscriber<LiveMessage>>()
-  readonly #replay = new ExecutionReplay()
+  readonly followed: Followed
+  readonly #replay: ExecutionReplay
   /** Facts that arrive before the store has been read; undefined from then on. */
   #early: Array<{ readonly fact: TraceFact; readonly bytes: number }> | undefined = []
   #earlyBytes = 0
   /** Something is missing: a caller that is here has to come again. */
   isBroken = false
 
-  /** Facts that the store holds, in order; false if they are more than may be followed. */
-  load(bodies: ReadonlyArray<string>): boolean {
+  constructor(followed: Followed) {
+    this.followed = followed
+    this.#replay = new ExecutionReplay(followed)
+  }
+
+  /** Facts that the store holds, in order. */
+  load(bodies: ReadonlyArray<string>): void {
     this.#replay.load(bodies)
-    return !this.#replay.isTooLarge
   }
 
   /** Go on after what the store holds. */
@@ -227,12 +234,13 @@ class ExecutionChannel {
     if (fact.fact_number > folded + 1) return this.#break()
     const block = new LiveBlock([this.#replay.take(fact, bytes)])
     for (const subscriber of this.subscribers) finish(subscriber.deliver(block))
-    if (this.#replay.isTooLarge) this.#break()
+    if (this.followed.isTooLarge || this.followed.isOneTooMany) this.#break()
   }
 
   #break(): void {
     this.isBroken = true
     this.#early = []
+    this.followed.release()
     for (const subscriber of this.subscribers) subscriber.close()
   }
 }
@@ -299,25 +307,36 @@ const caughtUp = (tenantId: string) => caughtUpWithin(tenantId, "traces", REPLAY
 /** Two ids in one key; neither holds control characters. */
 const SEPARATOR = "\n"
 
-const makeChannel = (feeds: RcMap.RcMap<number, OpenFeed<PartitionFeed>, LogUnavailable>) =>
+const makeChannel = (
+  feeds: RcMap.RcMap<number, OpenFeed<PartitionFeed>, LogUnavailable>,
+  followedBytes: FollowedBytes
+) =>
   Effect.fnUntraced(function* (key: string) {
     const [tenantId = "", executionId = ""] = key.split(SEPARATOR)
     const log = yield* EventLog
     const store = yield* TraceStore
     const open = yield* RcMap.get(feeds, log.partitionOf(tenantId))
     const { feed } = open
-    const channel = new ExecutionChannel()
+    const channel = new ExecutionChannel(followedBytes.begin(tenantId))
+    const { followed } = channel
     yield* Effect.acquireRelease(
       Effect.sync(() => feed.join(tenantId, executionId, channel)),
-      () => Effect.sync(() => feed.leave(tenantId, executionId))
+      () =>
+        Effect.sync(() => {
+          feed.leave(tenantId, executionId)
+          followed.release()
+        })
     )
     yield* caughtUp(tenantId)
     const reach = yield* store.reach(tenantId, executionId)
     if (reach === undefined) return yield* new ExecutionUnknown()
     const scanned = inReadTurns(tenantId, store.scan(tenantId, executionId, reach))
-    yield* Stream.runForEach(scanned, (bodies) =>
-      channel.load(bodies) ? Effect.void : Effect.fail(new ExecutionTooLarge())
-    )
+    const load = Effect.fnUntraced(function* (bodies: ReadonlyArray<string>) {
+      channel.load(bodies)
+      if (followed.isTooLarge) return yield* new ExecutionTooLarge()
+      if (followed.isOneTooMany) return yield* new TooMuchFollowed()
+    })
+    yield* Stream.runForEach(scanned, load)
     channel.begin(reach)
     return { channel, feed: open }
   })
@@ -336,6 +355,7 @@ const newestVersions = (rows: ReadonlyArray<StoredRow>): ReadonlyArray<StoredRow
 /** The changes after a place up to the head, from the store. */
 const storedChanges = Effect.fnUntraced(function* (
   { executionId, tenantId }: TraceSubscription,
+  followedBytes: FollowedBytes,
   after: number,
   head: number
 ) {
@@ -344,7 +364,8 @@ const storedChanges = Effect.fnUntraced(function* (
   const reached = Effect.flatMap(catchingUpToHeads(tenantId, "traces"), (shown) =>
     shownWithin(shown, REPLAY_TIMEOUT, notInTime)
   )
-  const replay = new ExecutionReplay()
+  const followed = followedBytes.begin(tenantId)
+  const replay = new ExecutionReplay(followed)
   function* missedOf(rows: ReadonlyArray<StoredRow>): Sliced<ReadonlyArray<Uint8Array>> {
     const messages: Array<Uint8Array> = []
     for (const { body } of newestVersions(rows)) {
@@ -358,10 +379,16 @@ const storedChanges = Effect.fnUntraced(function* (
     return messages
   }
   const chunks = Stream.suspend(() => store.rows(tenantId, executionId)).pipe(
-    Stream.mapEffect((rows) => inSlices(() => missedOf(rows)))
+    Stream.mapEffect((rows) => inSlices(() => missedOf(rows))),
+    Stream.mapEffect((chunk) =>
+      followed.isOneTooMany
+        ? Effect.fail(notInTime(new Error("too much is followed")))
+        : Effect.succeed(chunk)
+    )
   )
   const messages = inReadTurns(tenantId, chunks).pipe(
-    Stream.flatMap((chunk) => Stream.fromIterable(chunk))
+    Stream.flatMap((chunk) => Stream.fromIterable(chunk)),
+    Stream.ensuring(Effect.sync(followed.release))
   )
   return Stream.unwrap(Effect.as(reached, messages).pipe(Effect.provideContext(context)))
 })
@@ -378,7 +405,8 @@ const makeTraceFeed = Effect.gen(function* () {
     lookup: (partition: number) => openFeed(heads, "traces", partition, new PartitionFeed()),
     idleTimeToLive: IDLE_TIME
   })
-  const channels = yield* RcMap.make({ lookup: makeChannel(feeds) })
+  const followedBytes = new FollowedBytes()
+  const channels = yield* RcMap.make({ lookup: makeChannel(feeds, followedBytes) })
 
   const subscribe: TraceFeed["Service"]["subscribe"] = Effect.fnUntraced(function* (subscription) {
     const { executionId, tenantId } = subscription
@@ -395,7 +423,7 @@ const makeTraceFeed = Effect.gen(function* () {
       join: (subscriber) => channel.subscribers.add(subscriber),
       leave: (subscriber) => channel.subscribers.delete(subscriber),
       replay: (after, head) =>
-        storedChanges(subscription, after, head).pipe(Effect.provideContext(context))
+        storedChanges(subscription, followedBytes, after, head).pipe(Effect.provideContext(context))
     })
   })
   return TraceFeed.of({ subscribe })

@@ -2,12 +2,13 @@
  * Every failure of the services that handlers call, as one of the documented refusals. The only
  * place that translates failures.
  */
+import { FOLLOWED_BYTES_MAX, TENANT_FOLLOWED_BYTES_MAX } from "../../actors/feeds/FollowedBytes.ts"
 import type { TooManyStreams } from "../../actors/feeds/LiveFeed.ts"
 import type { ResumePointInvalid } from "../../actors/feeds/LiveStream.ts"
-import {
-  type ExecutionTooLarge,
-  type ExecutionUnknown,
-  FOLLOWED_BYTES_MAX
+import type {
+  ExecutionTooLarge,
+  ExecutionUnknown,
+  TooMuchFollowed
 } from "../../actors/feeds/TraceFeed.ts"
 import type { AdminRefused, AdminTimedOut } from "../../actors/follower/Keys.ts"
 import { tooManyLinks } from "../../domain/registry/Registry.ts"
@@ -58,6 +59,7 @@ export type Failure =
   | TooManyLinks
   | TooManySessions
   | TooManyStreams
+  | TooMuchFollowed
   | TraceFailed
   | TraceMismatch
   | TraceRefused
@@ -93,6 +95,14 @@ const traceRefusal = ({ code, message }: TraceRefused): ApiError => {
   )
 }
 
+const executionTooLarge =
+  `what the execution says of itself and of running spans is over ${FOLLOWED_BYTES_MAX} `
+  + "bytes, more than can be followed; read its spans from /api/v1/executions/{id}/spans"
+
+const tooMuchFollowed =
+  "running spans of the executions that are followed take all the memory for it, "
+  + `${TENANT_FOLLOWED_BYTES_MAX} bytes of a tenant; close some of its streams, or try again`
+
 /** The refusal that a failure is for the client. */
 export const toApiError = (failure: Failure): ApiError => {
   switch (failure._tag) {
@@ -117,12 +127,7 @@ export const toApiError = (failure: Failure): ApiError => {
         message: "the request is larger than the log takes in one record; send fewer events"
       })
     case "ExecutionTooLarge":
-      return new ApiError({
-        code: "payload_too_large",
-        message:
-          `what the execution says of itself and of running spans is over ${FOLLOWED_BYTES_MAX} `
-          + "bytes, more than can be followed; read its spans from /api/v1/executions/{id}/spans"
-      })
+      return new ApiError({ code: "payload_too_large", message: executionTooLarge })
     case "ExecutionUnknown":
       return notFound("execution")
     case "LogUnavailable":
@@ -159,6 +164,8 @@ export const toApiError = (failure: Failure): ApiError => {
         message: `this tenant has ${failure.limit} streams open already, the most allowed`,
         headers: { "ratelimit-limit": String(failure.limit), "ratelimit-remaining": "0" }
       })
+    case "TooMuchFollowed":
+      return new ApiError({ code: "rate_limited", message: tooMuchFollowed })
     case "TraceFailed":
       return notApplied(failure.message)
     case "TraceMismatch":

@@ -536,6 +536,33 @@ describe("what is refused", () => {
     })
   }
 
+  it.effect(
+    "is an execution of a tenant that follows as much as it may, until it follows less",
+    () => {
+      const world = new FeedWorld()
+      const metadata = { text: "x".repeat(32_000) }
+      // Three of 48 MiB: two are less than the tenant may follow, three are more.
+      for (const id of ["one", "two", "three"]) {
+        const writer = new Writer()
+        writer.start(id)
+        for (let n = 0; n < 1_500; n++) writer.span(`${id}-${n}`, id, metadata)
+        for (const fact of writer.facts) world.commit(fact)
+      }
+      world.project()
+      return Effect.gen(function* () {
+        const feed = yield* TraceFeed
+        const first = yield* Scope.make()
+        const others = yield* Scope.make()
+        yield* feed.subscribe({ ...subscription, executionId: "one" }).pipe(Scope.provide(first))
+        yield* feed.subscribe({ ...subscription, executionId: "two" }).pipe(Scope.provide(others))
+        assert.strictEqual(yield* failure({ executionId: "three" }), "TooMuchFollowed")
+        yield* Scope.close(first, Exit.void)
+        yield* feed.subscribe({ ...subscription, executionId: "three" }).pipe(Scope.provide(others))
+        yield* Scope.close(others, Exit.void)
+      }).pipe(Effect.provide(layerFeeds(world)), whileTimePasses)
+    }
+  )
+
   it.effect("is one stream too many, those of events counted too", () => {
     const world = started()
     return Effect.gen(function* () {

@@ -1,0 +1,64 @@
+/**
+ * How many bytes the executions that are followed are known by together, in this process and of one
+ * tenant. Above that the next one that grows is closed, and the next one that is asked for is refused.
+ */
+
+const MIB = 1_048_576
+/** Bytes of one execution, see ExecutionReplay. */
+export const FOLLOWED_BYTES_MAX = 64 * MIB
+/** Of all that a tenant follows. */
+export const TENANT_FOLLOWED_BYTES_MAX = 2 * FOLLOWED_BYTES_MAX
+/** Of all tenants. */
+const ALL_FOLLOWED_BYTES_MAX = 4 * FOLLOWED_BYTES_MAX
+
+/** What one execution is counted for. */
+export interface Followed {
+  readonly bytes: number
+  /** True if more is known of it than may be of one execution. */
+  readonly isTooLarge: boolean
+  /** True if all that are followed, or those of its tenant, are known by more than they may be. */
+  readonly isOneTooMany: boolean
+  /** Less for a number below zero. */
+  readonly add: (bytes: number) => void
+  /** It is no longer followed. */
+  readonly release: () => void
+}
+
+export class FollowedBytes {
+  readonly #tenants = new Map<string, number>()
+  #all = 0
+
+  #add(tenantId: string, bytes: number): void {
+    this.#all += bytes
+    const now = (this.#tenants.get(tenantId) ?? 0) + bytes
+    if (now === 0) this.#tenants.delete(tenantId)
+    else this.#tenants.set(tenantId, now)
+  }
+
+  #isFull(tenantId: string): boolean {
+    const own = this.#tenants.get(tenantId) ?? 0
+    return own > TENANT_FOLLOWED_BYTES_MAX || this.#all > ALL_FOLLOWED_BYTES_MAX
+  }
+
+  begin(tenantId: string): Followed {
+    let own = 0
+    const add = (bytes: number) => {
+      own += bytes
+      this.#add(tenantId, bytes)
+    }
+    const isFull = () => this.#isFull(tenantId)
+    return {
+      get bytes() {
+        return own
+      },
+      get isTooLarge() {
+        return own > FOLLOWED_BYTES_MAX
+      },
+      get isOneTooMany() {
+        return isFull()
+      },
+      add,
+      release: () => add(-own)
+    }
+  }
+}
