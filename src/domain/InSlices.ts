@@ -45,8 +45,12 @@ export const inSlices = <A>(make: () => Sliced<A>): Effect.Effect<A> =>
       const until = performance.now() + SLICE_MS
       for (;;) {
         const step = work.next()
-        if (step.done === true) return Effect.succeed(step.value)
-        if (performance.now() >= until) return Effect.andThen(nextTurn, slice)
+        const isOver = performance.now() >= until
+        if (step.done === true) {
+          // What comes next may be long as well.
+          return isOver ? Effect.as(nextTurn, step.value) : Effect.succeed(step.value)
+        }
+        if (isOver) return Effect.andThen(nextTurn, slice)
       }
     })
     return slice

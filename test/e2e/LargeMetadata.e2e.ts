@@ -183,6 +183,28 @@ describe("metadata that an event has no room for", () => {
     ])
   })
 
+  it("is held by nothing that clients can erase, end or add to without its event", async () => {
+    const facts = await readTopic(running.topics, "alk.traces", TENANT)
+    const holder = JSON.parse(facts[0]!.value).execution_id
+    const path = `/api/v1/executions/${holder}`
+    const span = { name: "n", span_type: "TOOL_CALL" }
+    for (const [method, target, body, status, message] of [
+      ["POST", `${path}/erase`, { reason: "asked" }, 404, "erase that event"],
+      ["PUT", `${path}/end`, { status: "COMPLETED" }, 404, "erase that event"],
+      ["POST", `${path}/spans`, span, 404, "erase that event"],
+      ["POST", "/api/v1/executions", { agent_id: "a", id: holder }, 409, "is taken"]
+    ] as const) {
+      const answer = await api().call(target, { method, body })
+      assert.strictEqual(answer.status, status, answer.text)
+      assert.include(answer.text, message)
+    }
+    assert.strictEqual((await api().call(path)).status, 404)
+    for (const sent of [FIRST, SECOND, LARGEST]) {
+      const { metadata } = await stored(sent["id"])
+      assert.deepStrictEqual(await wholeOf(metadata), sent["metadata"])
+    }
+  })
+
   it("is erased with its event, also after a restart", async () => {
     const { metadata } = await stored("first")
     for (const id of ["first", "largest"]) {

@@ -33,14 +33,15 @@ const isNumberByte = (code: number): boolean =>
   isDigit(code) || code === DOT || code === MINUS || code === PLUS || (code | 0x20) === LETTER_E
 const isLowerCase = (code: number): boolean => code >= 0x61 && code <= 0x7a
 
-/** True for a byte that may stand between the tokens of JSON. */
-const isSpace = (code: number): boolean =>
-  code === 0x20 || code === LINE_FEED || code === 0x0d || code === 0x09
+/** 1 at the bytes that may stand between the tokens of JSON: faster than to compare with each. */
+const SPACES = new Uint8Array(256)
+for (const space of [0x20, LINE_FEED, 0x0d, 0x09]) SPACES[space] = 1
 
-/** The first byte from there that is none. */
+/** The first byte from there that is no space. */
 export const afterSpace = (bytes: Uint8Array, from: number): number => {
+  const end = bytes.length
   let at = from
-  while (at < bytes.length && isSpace(bytes[at]!)) at += 1
+  while (at < end && SPACES[bytes[at]!] === 1) at += 1
   return at
 }
 

@@ -4,4 +4,5 @@
 const UNIT_BYTES_MAX = 3
 
 export const isLonger = (text: string, bytesMax: number): boolean =>
-  text.length * UNIT_BYTES_MAX > bytesMax && Buffer.byteLength(text) > bytesMax
+  text.length > bytesMax
+  || (text.length * UNIT_BYTES_MAX > bytesMax && Buffer.byteLength(text) > bytesMax)

@@ -7,6 +7,7 @@ import { Schema } from "effect"
 import { natural, sequence, sha256, text } from "../Forms.ts"
 import { sha256Hex } from "../Identifiers.ts"
 import { isObject, type JsonObject } from "../json/Json.ts"
+import { finish, type Sliced } from "../Slices.ts"
 import { PreparedDetails, type TraceFact } from "./TraceFact.ts"
 
 /** Bytes of UTF-8 above which a text leaves its span. */
@@ -95,14 +96,12 @@ const pieceAt = (bytes: Buffer, start: number): string => {
   }
 }
 
-/** The pieces of a value, which has this SHA-256. */
-export const chunksOf = (
-  value: string,
-  hash: string = sha256Hex(value)
-): ReadonlyArray<PayloadChunk> => {
+/** The pieces of a value, which has this SHA-256, one a step. */
+export function* chunksInSteps(value: string, hash: string): Sliced<ReadonlyArray<PayloadChunk>> {
   const bytes = Buffer.from(value, "utf8")
   const texts: Array<string> = []
   for (let start = 0; start < bytes.length; ) {
+    yield
     const text = pieceAt(bytes, start)
     texts.push(text)
     start += Buffer.byteLength(text)
@@ -116,6 +115,10 @@ export const chunksOf = (
     text: piece
   }))
 }
+
+/** The same at once. */
+export const chunksOf = (value: string): ReadonlyArray<PayloadChunk> =>
+  finish(chunksInSteps(value, sha256Hex(value)))
 
 const isChunk = (value: unknown): value is PayloadChunk =>
   isObject(value)

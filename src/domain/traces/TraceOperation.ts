@@ -168,7 +168,10 @@ export const EraseExecution = Schema.Struct({
   index,
   executionId,
   reason: text("Why."),
-  erasedBy: text("Id of the API key.")
+  erasedBy: text("Id of the API key."),
+  holdsValues: Schema.optionalKey(
+    Schema.Literal(true).annotate({ description: "Of what holds values of an event, which goes." })
+  )
 })
 export type EraseExecution = typeof EraseExecution.Type
 

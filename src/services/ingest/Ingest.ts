@@ -26,7 +26,7 @@ import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import { CommandLog, type CommandLogBusy, type CommandTooLarge } from "../commands/CommandLog.ts"
 import { submitForDecision } from "../commands/NewCommand.ts"
 import { roomForValues } from "./LargeValues.ts"
-import { type MetadataApart, type PrepareLimits, prepareItem, shownPath } from "./Prepare.ts"
+import { type MetadataApart, type PrepareLimits, prepareInSteps, shownPath } from "./Prepare.ts"
 
 /** Milliseconds that a request waits for its commit, or for the sequencer's decision, at most. */
 export const COMMIT_TIMEOUT_MS = 10_000
@@ -125,7 +125,7 @@ export function* prepareEach(
       errors.push({ index, code: item.problem.code, message: item.problem.message })
       continue
     }
-    const prepared = prepareItem(item.value, { ...options, index })
+    const prepared = yield* prepareInSteps(item.value, { ...options, index })
     if ("error" in prepared) {
       errors.push({ index, code: prepared.error.code, message: prepared.error.message })
       continue

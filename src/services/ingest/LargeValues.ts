@@ -3,16 +3,16 @@
  * hash of each, and the value is stored apart. Pure, and the same for the same value: what is sent
  * again is the same span.
  */
-import { sha256Hex } from "../../domain/Identifiers.ts"
-import { canonicalize, quote } from "../../domain/json/CanonicalJson.ts"
+import { canonicalInSteps, canonicalize, quote } from "../../domain/json/CanonicalJson.ts"
 import { isObject, type JsonObject, type JsonValue } from "../../domain/json/Json.ts"
 import { NESTING_MAX } from "../../domain/json/StrictJson.ts"
 import { isLonger } from "../../domain/json/TextSize.ts"
 import type { Sliced } from "../../domain/Slices.ts"
+import { piecesOf, sha256InSteps } from "../../domain/TextPieces.ts"
 import {
   beginningOf,
   CHUNK_BYTES,
-  chunksOf,
+  chunksInSteps,
   LARGE_VALUE_BYTES,
   PAYLOAD_VALUE_BYTES_MAX,
   type PreparedPayload,
@@ -51,8 +51,8 @@ interface LargeValue {
 interface Measured {
   readonly hash: string
   readonly bytes: number
-  /** Of the text as a string of JSON in a string of JSON. */
-  encoded?: Encoded
+  /** Of the text as a string of JSON in a string of JSON; undefined if it is too long for a value. */
+  readonly encoded: Encoded | undefined
 }
 
 interface Encoded {
@@ -70,15 +70,23 @@ const SHORT_ESCAPES = new Set([..."\b\f\n\r\t"].map((text) => text.charCodeAt(0)
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
+const moreIn = (piece: string): number => {
+  let more = 0
+  for (let index = 0; index < piece.length; index++) {
+    const unit = piece.charCodeAt(index)
+    if (unit === QUOTE || unit === BACKSLASH) more += ESCAPED_TWICE
+    else if (unit < 0x20) more += SHORT_ESCAPES.has(unit) ? ESCAPED_SHORT : ESCAPED_LONG
+  }
+  return more
+}
+
 /** Counted, not written: each control character becomes seven. Above `VALUES_ROOM` at least that. */
-export const encodedSize = (text: string, bytes: number): Encoded => {
+export function* encodedSize(text: string, bytes: number): Sliced<Encoded> {
   let more = QUOTES
-  if (ESCAPED.test(text)) {
-    for (let index = 0; index < text.length && bytes + more <= VALUES_ROOM; index++) {
-      const unit = text.charCodeAt(index)
-      if (unit === QUOTE || unit === BACKSLASH) more += ESCAPED_TWICE
-      else if (unit < 0x20) more += SHORT_ESCAPES.has(unit) ? ESCAPED_SHORT : ESCAPED_LONG
-    }
+  for (const piece of piecesOf(text)) {
+    if (ESCAPED.test(piece)) more += moreIn(piece)
+    if (bytes + more > VALUES_ROOM) break
+    yield
   }
   return { characters: text.length + more, bytes: bytes + more }
 }
@@ -109,10 +117,13 @@ export class ValuesApart {
     return copied
   }
 
-  measure(text: string): Measured {
+  *measure(text: string): Sliced<Measured> {
     const known = this.#measured.get(text)
     if (known !== undefined) return known
-    const made = { hash: sha256Hex(text), bytes: Buffer.byteLength(text) }
+    const bytes = Buffer.byteLength(text)
+    const hash = yield* sha256InSteps(text)
+    const encoded = bytes > PAYLOAD_VALUE_BYTES_MAX ? undefined : yield* encodedSize(text, bytes)
+    const made = { hash, bytes, encoded }
     this.#measured.set(text, made)
     return made
   }
@@ -155,7 +166,7 @@ export class ValuesApart {
     const payloads: Array<PreparedPayload> = []
     for (const [sha256, { text }] of this.#values) {
       const chunks: Array<PreparedDetails> = []
-      for (const payload of isThere(sha256) ? [] : chunksOf(text, sha256)) {
+      for (const payload of isThere(sha256) ? [] : yield* chunksInSteps(text, sha256)) {
         yield
         chunks.push(hashedDetails(canonicalize({ payload })))
       }
@@ -165,13 +176,12 @@ export class ValuesApart {
   }
 
   #add(text: string, measured: Measured): boolean {
-    const { bytes, hash } = measured
-    if (bytes > PAYLOAD_VALUE_BYTES_MAX || this.#values.size === VALUES_MAX) return false
-    measured.encoded ??= encodedSize(text, bytes)
-    if (measured.encoded.bytes > this.#room.left) return false
-    this.#room.left -= measured.encoded.bytes
+    const { bytes, encoded, hash } = measured
+    if (encoded === undefined || this.#values.size === VALUES_MAX) return false
+    if (encoded.bytes > this.#room.left) return false
+    this.#room.left -= encoded.bytes
     const pieces = 1 + Math.ceil(bytes / CHUNK_BYTES)
-    const characters = measured.encoded.characters + pieces * PIECE_CHARACTERS
+    const characters = encoded.characters + pieces * PIECE_CHARACTERS
     this.#values.set(hash, { text, characters })
     return true
   }
@@ -189,13 +199,13 @@ interface Step {
 const PREVIEW_BYTES = 2_048
 
 /** The reference to a value, which is put apart. */
-const reference = (
+function* reference(
   text: string,
   previewBytes: number,
   apart: ValuesApart,
   isJson = false
-): JsonObject => {
-  const measured = apart.measure(text)
+): Sliced<JsonObject> {
+  const measured = yield* apart.measure(text)
   // One character more than there is room for, so that none is cut in two within it.
   const preview = beginningOf(Buffer.from(text.slice(0, previewBytes + 1)), previewBytes)
   return {
@@ -217,53 +227,61 @@ class Cutter {
     this.#apart = apart
   }
 
-  of(object: JsonObject): JsonObject {
-    if (this.#step.isWhole !== true) return this.#members(object, 1)
+  *of(object: JsonObject): Sliced<JsonObject> {
+    if (this.#step.isWhole !== true) return yield* this.#members(object, 1)
     const { attributes } = object
+    const cut = yield* this.#whole(object)
     return isObject(attributes)
-      ? { ...this.#whole(object), attributes: this.#whole(attributes as JsonObject) }
-      : this.#whole(object)
+      ? { ...cut, attributes: yield* this.#whole(attributes as JsonObject) }
+      : cut
   }
 
   /** The members of an object, which is at a level of nesting: 1 is the outermost. */
-  #members(object: JsonObject, level: number): JsonObject {
-    const entries = Object.entries(object).map(
-      ([key, value]) => [key, this.#texts(value, level + 1)] as const
-    )
+  *#members(object: JsonObject, level: number): Sliced<JsonObject> {
+    const entries: Array<readonly [string, JsonValue]> = []
+    for (const [key, value] of Object.entries(object)) {
+      entries.push([key, yield* this.#texts(value, level + 1)])
+    }
     return Object.fromEntries(entries)
   }
 
-  #texts(value: JsonValue, level: number): JsonValue {
+  *#texts(value: JsonValue, level: number): Sliced<JsonValue> {
     if (typeof value === "string") {
       // Deeper than that an object can't be nested.
       const leaves = level <= NESTING_MAX && isLonger(value, this.#step.over)
-      return leaves ? this.#refer(value) : value
+      return leaves ? yield* this.#refer(value) : value
     }
     if (Array.isArray(value)) {
-      return value.map((element: JsonValue) => this.#texts(element, level + 1))
+      const elements: Array<JsonValue> = []
+      for (const element of value as ReadonlyArray<JsonValue>) {
+        elements.push(yield* this.#texts(element, level + 1))
+      }
+      return elements
     }
-    return isObject(value) ? this.#members(value as JsonObject, level) : value
+    return isObject(value) ? yield* this.#members(value as JsonObject, level) : value
   }
 
-  #refer(text: string, isJson = false): JsonObject {
+  #refer(text: string, isJson = false): Sliced<JsonObject> {
     return reference(text, this.#step.preview, this.#apart, isJson)
   }
 
   /** Members: texts as they are, the rest as RFC 8785 JSON. */
-  #whole(object: JsonObject): JsonObject {
-    const entries = Object.entries(object).map(([key, value]) => {
+  *#whole(object: JsonObject): Sliced<JsonObject> {
+    const entries: Array<readonly [string, JsonValue]> = []
+    for (const [key, value] of Object.entries(object)) {
       // Members that were put apart before, and what the caller does next.
-      if (key === "attributes" && isObject(value)) return [key, value] as const
-      const text = typeof value === "string" ? value : canonicalize(value)
-      if (!isLonger(text, this.#step.over)) return [key, value] as const
-      return [key, this.#refer(text, typeof value !== "string")] as const
-    })
+      const isKept = key === "attributes" && isObject(value)
+      const isText = typeof value === "string"
+      const text = isText || isKept ? value : yield* canonicalInSteps(value)
+      const leaves = typeof text === "string" && isLonger(text, this.#step.over)
+      entries.push([key, leaves ? yield* this.#refer(text, !isText) : value])
+    }
     return Object.fromEntries(entries)
   }
 }
 
 /** An object with references in it. */
-type Cut = (object: JsonObject, apart: ValuesApart) => JsonObject
+type Cut = (object: JsonObject, apart: ValuesApart) => Sliced<JsonObject>
 
 const byStep =
   (step: Step): Cut =>
@@ -299,14 +317,17 @@ const withoutTexts = byStep({ over: LARGE_VALUE_BYTES, preview: 64 })
 /**
  * So many members that not even their values alone can go: `attributes` as a whole, or all of it.
  */
-const withoutMembers: Cut = (object, apart) => {
-  const whole = (value: JsonObject) => {
-    const isOne = leftBeside(value, SURE_CHARACTERS) >= 0
-    return reference(canonicalize(isOne ? value : withoutTexts(value, apart)), 0, apart, true)
-  }
-  if (!isObject(object["attributes"])) return whole(object)
+function* withoutMembers(object: JsonObject, apart: ValuesApart): Sliced<JsonObject> {
+  if (!isObject(object["attributes"])) return yield* wholeApart(object, apart)
   const { attributes, ...rest } = object
-  return { ...byStep(SMALLEST)(rest, apart), attributes: whole(attributes as JsonObject) }
+  const cut = yield* byStep(SMALLEST)(rest, apart)
+  return { ...cut, attributes: yield* wholeApart(attributes as JsonObject, apart) }
+}
+
+function* wholeApart(value: JsonObject, apart: ValuesApart): Sliced<JsonObject> {
+  const isOne = leftBeside(value, SURE_CHARACTERS) >= 0
+  const text = yield* canonicalInSteps(isOne ? value : yield* withoutTexts(value, apart))
+  return yield* reference(text, 0, apart, true)
 }
 
 /** The next one where the one before was not enough. All put apart the same texts, or none. */
@@ -341,14 +362,14 @@ const CUTS: ReadonlyArray<ReadonlyArray<Cut>> = [TEXT_CUTS, ...MEMBER_CUTS.map((
  * what has no room, of `attributes` in it whole members too, is in `apart`. Undefined if that is
  * not enough. `write` makes the text, which may have more in it than the object.
  */
-export const withoutLargeTexts = (
+export function* withoutLargeTexts(
   object: JsonObject,
   bytesMax: number,
   apart: ValuesApart,
   write: (object: JsonObject) => string = canonicalize
-): string | undefined => {
+): Sliced<string | undefined> {
   if (hasTooManyNames(object, bytesMax)) {
-    const text = write(withoutMembers(object, apart))
+    const text = write(yield* withoutMembers(object, apart))
     return isLonger(text, bytesMax) ? undefined : text
   }
   // What can't have room is not written to find that out: it may be most of a request.
@@ -358,11 +379,12 @@ export const withoutLargeTexts = (
   for (const cuts of CUTS) {
     for (const cut of cuts) {
       const tried = apart.copy()
-      const rest = cut(object, tried)
+      const rest = yield* cut(object, tried)
       if (tried.references === apart.references) {
         if (isTooLong) break
         return whole
       }
+      if (leftBeside(rest, bytesMax) < 0) continue
       const text = write(rest)
       if (isLonger(text, bytesMax)) continue
       apart.takeOver(tried)
@@ -373,27 +395,27 @@ export const withoutLargeTexts = (
 }
 
 /** The RFC 8785 text of an object: as it is if it has room, else as `withoutLargeTexts`. */
-export const fitted = (
+export function* fitted(
   object: JsonObject,
   bytesMax: number,
   apart: ValuesApart
-): string | undefined => {
+): Sliced<string | undefined> {
   const whole = leftBeside(object, bytesMax) < 0 ? undefined : canonicalize(object)
   return whole === undefined || isLonger(whole, bytesMax)
-    ? withoutLargeTexts(object, bytesMax, apart)
+    ? yield* withoutLargeTexts(object, bytesMax, apart)
     : whole
 }
 
 /** The RFC 8785 text of an error: a text that has no room is put apart, an object as `fitted`. */
-export const fittedError = (
+export function* fittedError(
   error: string | JsonObject,
   bytesMax: number,
   apart: ValuesApart
-): string | undefined => {
-  if (typeof error !== "string") return fitted(error, bytesMax, apart)
+): Sliced<string | undefined> {
+  if (typeof error !== "string") return yield* fitted(error, bytesMax, apart)
   const text = error.length > bytesMax ? undefined : quote(error)
   return text === undefined || isLonger(text, bytesMax)
-    ? canonicalize(reference(error, PREVIEW_BYTES, apart))
+    ? canonicalize(yield* reference(error, PREVIEW_BYTES, apart))
     : text
 }
 
@@ -422,33 +444,35 @@ const byRank = (left: SizedMember, right: SizedMember): number =>
   right.bytes - left.bytes || (left.name < right.name ? -1 : 1)
 
 /** Members that may leave. */
-const largeMembers = (object: JsonObject): ReadonlyArray<SizedMember> =>
-  Object.entries(object)
-    .flatMap(([name, value]) => {
-      const json = canonicalize(value)
-      return isLonger(json, LARGE_MEMBER_BYTES)
-        ? [{ name, json, bytes: Buffer.byteLength(json) }]
-        : []
-    })
-    .sort(byRank)
+function* largeMembers(object: JsonObject): Sliced<ReadonlyArray<SizedMember>> {
+  const members: Array<SizedMember> = []
+  for (const [name, value] of Object.entries(object)) {
+    const json = yield* canonicalInSteps(value)
+    if (isLonger(json, LARGE_MEMBER_BYTES)) {
+      members.push({ name, json, bytes: Buffer.byteLength(json) })
+    }
+  }
+  return members.sort(byRank)
+}
 
 /**
  * The RFC 8785 text of an object, `whole`, that is longer than `bytesMax`, in at most so many bytes: its
  * largest members are in `apart`, as few as will do, or all of it. Undefined if that has no room.
  */
-export const withoutLargeMembers = (
+export function* withoutLargeMembers(
   object: JsonObject,
   whole: string,
   bytesMax: number,
   apart: ValuesApart
-): WithoutMembers | undefined => {
+): Sliced<WithoutMembers | undefined> {
   const references = new Map<string, JsonObject>()
   let left = Buffer.byteLength(whole)
-  for (const { bytes, json, name } of largeMembers(object)) {
+  for (const { bytes, json, name } of yield* largeMembers(object)) {
     if (left <= bytesMax) break
     const value = object[name]!
     const isText = typeof value === "string"
-    const found = reference(isText ? value : json, MEMBER_PREVIEW_BYTES, apart, !isText)
+    const text = isText ? value : json
+    const found = yield* reference(text, MEMBER_PREVIEW_BYTES, apart, !isText)
     references.set(name, found)
     left += Buffer.byteLength(canonicalize(found)) - bytes
   }
@@ -458,6 +482,6 @@ export const withoutLargeMembers = (
     )
     return { text: canonicalize(Object.fromEntries(entries)), moved: [...references.keys()] }
   }
-  const text = canonicalize(reference(whole, MEMBER_PREVIEW_BYTES, apart, true))
+  const text = canonicalize(yield* reference(whole, MEMBER_PREVIEW_BYTES, apart, true))
   return isLonger(text, bytesMax) ? undefined : { text, moved: undefined }
 }

@@ -40,7 +40,7 @@ import { isLonger } from "../../domain/json/TextSize.ts"
 import { unknownField } from "../../domain/NearestName.ts"
 import { dedupKeyOf } from "../../domain/records/Command.ts"
 import type { PreparedEvent } from "../../domain/records/EventBatch.ts"
-import { finish } from "../../domain/Slices.ts"
+import { finish, type Sliced } from "../../domain/Slices.ts"
 import { currentTime, parseTimestamp } from "../../domain/Timestamp.ts"
 import type { PreparedPayload } from "../../domain/traces/Payload.ts"
 import { type Room, ValuesApart, withoutLargeMembers } from "./LargeValues.ts"
@@ -271,23 +271,24 @@ interface CheckedMetadata {
 const NO_ROOM = "its large members have no room in this request; send it in another one"
 
 /** The metadata, whose largest members leave it where there is no room for all of them. */
-const checkMetadata = (
+function* checkMetadata(
   item: Fields,
   { metadataBytesMax }: PrepareLimits,
   room: Room | undefined
-): CheckedMetadata => {
+): Sliced<CheckedMetadata> {
   const sentMax = room === undefined ? 0 : METADATA_SENT_BYTES_MAX
   const whole = objectText(item, "metadata", Math.max(metadataBytesMax, sentMax))
   if (whole === undefined || !isLonger(whole, metadataBytesMax)) return { text: whole, whole }
   const values = new ValuesApart(room)
   const metadata = item["metadata"] as JsonObject
-  const cut = withoutLargeMembers(metadata, whole, metadataBytesMax, values)
+  const cut = yield* withoutLargeMembers(metadata, whole, metadataBytesMax, values)
   if (cut === undefined) {
     return refuse("metadata_too_large", "metadata", tooLarge(whole, metadataBytesMax))
   }
   if (values.truncated > 0) return refuse("metadata_too_large", "metadata", NO_ROOM)
   const fields = cut.moved?.map((name) => shownPath(`metadata.${name}`)) ?? ["metadata"]
-  return { text: cut.text, whole, apart: { fields, payloads: finish(values.payloads()) ?? [] } }
+  const payloads = (yield* values.payloads()) ?? []
+  return { text: cut.text, whole, apart: { fields, payloads } }
 }
 
 export const tooLarge = (text: string, bytesMax: number): string =>
@@ -347,7 +348,7 @@ const generatedId = ({ idempotencyKey, index, tenantId }: PrepareOptions): strin
 const quoteIfPresent = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : quote(text)
 
-const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Checked => {
+function* check(item: Fields, options: PrepareOptions, limits: PrepareLimits): Sliced<Checked> {
   const isBatch = options.mode === "batch"
   const given = memberOf(item, "id")
   const id = given === undefined ? generatedId(options) : checkId(given, "id")
@@ -373,7 +374,7 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
     OUTCOMES,
     isBatch ? "success" : undefined
   )
-  const metadata = checkMetadata(item, limits, options.room)
+  const metadata = yield* checkMetadata(item, limits, options.room)
   const warnings: Array<string> = []
   addWarnings(warnings, item, ITEM_FIELDS, "")
   addWarnings(warnings, actor, ACTOR_FIELDS, "actor.")
@@ -489,15 +490,19 @@ export const prepareError = (error: unknown, what: string): { readonly error: Pr
  * Check one item and make it ready for the sequencer. The first thing that is wrong is the error;
  * what is not wrong but not stored either is a warning.
  */
-export const prepareItem = (value: unknown, options: PrepareOptions): Prepared => {
+export function* prepareInSteps(value: unknown, options: PrepareOptions): Sliced<Prepared> {
   const limits = options.limits ?? defaultPrepareLimits
   try {
     if (!isObject(value)) return refuse("invalid_value", "event", "must be a JSON object")
-    return preparedOf(check(value, options, limits), options, limits)
+    return preparedOf(yield* check(value, options, limits), options, limits)
   } catch (error) {
     return prepareError(error, "event")
   }
 }
+
+/** The same at once. */
+export const prepareItem = (value: unknown, options: PrepareOptions): Prepared =>
+  finish(prepareInSteps(value, options))
 
 /** An event of the service's own. Throws a plain error if it is not valid. */
 export const prepareOwnEvent = (

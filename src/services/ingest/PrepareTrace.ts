@@ -13,7 +13,7 @@ import type { StrictResult } from "../../domain/json/StrictJson.ts"
 import { isLonger } from "../../domain/json/TextSize.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
 import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
-import { finish, type Sliced } from "../../domain/Slices.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
 import {
   type PreparedDetails,
@@ -182,14 +182,14 @@ const causesOf = (item: Fields): ReadonlyArray<string> => {
 }
 
 /** An object as RFC 8785 text, what it has no room for put apart. */
-const roomyText = (
+function* roomyText(
   item: Fields,
   name: "metadata" | "payload",
   bytesMax: number,
   apart: ValuesApart
-): string | undefined => {
+): Sliced<string | undefined> {
   const value = memberOf(item, name)
-  const text = isObject(value) ? fitted(value as JsonObject, bytesMax, apart) : undefined
+  const text = isObject(value) ? yield* fitted(value as JsonObject, bytesMax, apart) : undefined
   return text ?? objectText(item, name, bytesMax)
 }
 
@@ -197,20 +197,21 @@ const metadataOf = (
   item: Fields,
   { limits }: PrepareTraceOptions,
   apart: ValuesApart
-): string | undefined => roomyText(item, "metadata", limits.metadataBytesMax, apart)
+): Sliced<string | undefined> => roomyText(item, "metadata", limits.metadataBytesMax, apart)
 
-const errorOf = (item: Fields, apart: ValuesApart): string | undefined => {
+function* errorOf(item: Fields, apart: ValuesApart): Sliced<string | undefined> {
   const value = memberOf(item, "error")
   if (value === undefined) return undefined
   if (typeof value !== "string" && !isObject(value)) {
     return refuse("invalid_value", "error", "must be a string or an object")
   }
-  return fittedError(value as string | JsonObject, ERROR_BYTES_MAX, apart)
+  return yield* fittedError(value as string | JsonObject, ERROR_BYTES_MAX, apart)
 }
 
 /** The values that an operation refers to, as its member. */
-const payloadsMember = (apart: ValuesApart): Pick<StartSpan, "payloads"> =>
-  defined({ payloads: finish(apart.payloads()) })
+function* payloadsMember(apart: ValuesApart): Sliced<Pick<StartSpan, "payloads">> {
+  return defined({ payloads: yield* apart.payloads() })
+}
 
 /** RFC 8785 texts of details by name; undefined was not sent. */
 type DetailTexts = Readonly<Record<string, string | undefined>>
@@ -266,7 +267,7 @@ export const executionIdOf = (tenantId: string, agentId: string, key: string): s
 export const rootSpanIdOf = (tenantId: string, executionId: string): string =>
   derivedUuid("alk-root-span", tenantId, executionId)
 
-const startExecution = (item: Fields, options: PrepareTraceOptions): TraceOperation => {
+function* startExecution(item: Fields, options: PrepareTraceOptions): Sliced<TraceOperation> {
   const { index, tenantId } = options
   const agentId = requireId(item, "agent_id", "agent_id")
   const key = optionalId(item, "idempotency_key")
@@ -283,7 +284,7 @@ const startExecution = (item: Fields, options: PrepareTraceOptions): TraceOperat
   const agentName = optionalText(item, "agent_name", "agent_name", TRACE_NAME_LENGTH_MAX)
   const trigger = optionalText(item, "trigger", "trigger", TRIGGER_LENGTH_MAX)
   const apart = new ValuesApart(options.room)
-  const metadata = metadataOf(item, options, apart)
+  const metadata = yield* metadataOf(item, options, apart)
   const times = startTimes(item, options)
   return {
     op: "execution.start",
@@ -298,7 +299,7 @@ const startExecution = (item: Fields, options: PrepareTraceOptions): TraceOperat
       metadata,
       trigger: quoteIfSent(trigger)
     }),
-    ...payloadsMember(apart),
+    ...(yield* payloadsMember(apart)),
     rootDetails: hashedDetails(`{"name":${quote(agentName ?? agentId)}}`)
   }
 }
@@ -321,11 +322,11 @@ const startTimes = (item: Fields, options: PrepareTraceOptions) => {
   return { startedAt: at, startedAtGiven: isGiven }
 }
 
-const startSpan = (
+function* startSpan(
   item: Fields,
   executionId: string,
   options: PrepareTraceOptions
-): TraceOperation => {
+): Sliced<TraceOperation> {
   const { index, tenantId } = options
   const clientId = optionalId(item, "id")
   const key = optionalId(item, "idempotency_key")
@@ -335,7 +336,7 @@ const startSpan = (
   const name = requireText(item, "name", TRACE_NAME_LENGTH_MAX)
   const times = startTimes(item, options)
   const apart = new ValuesApart(options.room)
-  const metadata = metadataOf(item, options, apart)
+  const metadata = yield* metadataOf(item, options, apart)
   const known =
     clientId
     ?? (key === undefined ? undefined : derivedUuid("alk-span", tenantId, executionId, key))
@@ -351,46 +352,54 @@ const startSpan = (
     spanType,
     ...times,
     details: prepareDetails({ metadata, name: quote(name) })!,
-    ...payloadsMember(apart)
+    ...(yield* payloadsMember(apart))
   }
 }
 
-const endExecution = (
+function* endExecution(
   item: Fields,
   executionId: string,
   options: PrepareTraceOptions
-): TraceOperation => {
+): Sliced<TraceOperation> {
   const apart = new ValuesApart(options.room)
   return {
     op: "execution.end",
     executionId,
     ...endOf(item, options),
-    ...optionalDetails({ metadata: metadataOf(item, options, apart) }),
-    ...payloadsMember(apart)
+    ...optionalDetails({ metadata: yield* metadataOf(item, options, apart) }),
+    ...(yield* payloadsMember(apart))
   }
 }
 
-const endSpan = (item: Fields, spanId: string, options: PrepareTraceOptions): TraceOperation => {
+function* endSpan(
+  item: Fields,
+  spanId: string,
+  options: PrepareTraceOptions
+): Sliced<TraceOperation> {
   const apart = new ValuesApart(options.room)
   return {
     op: "span.end",
     spanId,
     ...endOf(item, options),
     ...optionalDetails({
-      error: errorOf(item, apart),
-      metadata: metadataOf(item, options, apart)
+      error: yield* errorOf(item, apart),
+      metadata: yield* metadataOf(item, options, apart)
     }),
-    ...payloadsMember(apart)
+    ...(yield* payloadsMember(apart))
   }
 }
 
-const addEvent = (item: Fields, spanId: string, options: PrepareTraceOptions): TraceOperation => {
+function* addEvent(
+  item: Fields,
+  spanId: string,
+  options: PrepareTraceOptions
+): Sliced<TraceOperation> {
   const { acceptedAt, index, limits, secret, tenantId } = options
   const clientId = optionalId(item, "id")
   const eventType = requireId(item, "event_type", "event_type")
   const timestamp = instantOf(item, "timestamp")
   const apart = new ValuesApart(options.room)
-  const payload = roomyText(item, "payload", limits.payloadBytesMax, apart)
+  const payload = yield* roomyText(item, "payload", limits.payloadBytesMax, apart)
   return {
     op: "span.event",
     index,
@@ -399,7 +408,7 @@ const addEvent = (item: Fields, spanId: string, options: PrepareTraceOptions): T
     eventType,
     timestamp: timestamp ?? acceptedAt,
     ...optionalDetails({ payload }),
-    ...payloadsMember(apart),
+    ...(yield* payloadsMember(apart)),
     ...(clientId === undefined
       ? {}
       : {
@@ -409,28 +418,28 @@ const addEvent = (item: Fields, spanId: string, options: PrepareTraceOptions): T
   }
 }
 
-const prepare = (
+function* prepare(
   op: OperationName,
   item: Fields,
   target: string,
   options: PrepareTraceOptions
-): TraceOperation => {
+): Sliced<TraceOperation> {
   const { index, keyId } = options
   switch (op) {
     case "execution.start":
-      return startExecution(item, options)
+      return yield* startExecution(item, options)
     case "execution.end":
-      return endExecution(item, target, options)
+      return yield* endExecution(item, target, options)
     case "execution.erase": {
       const reason = requireText(item, "reason", REASON_LENGTH_MAX)
       return { op, index, executionId: target, reason, erasedBy: keyId }
     }
     case "span.start":
-      return startSpan(item, target, options)
+      return yield* startSpan(item, target, options)
     case "span.end":
-      return endSpan(item, target, options)
+      return yield* endSpan(item, target, options)
     case "span.event":
-      return addEvent(item, target, options)
+      return yield* addEvent(item, target, options)
   }
 }
 
@@ -459,11 +468,11 @@ export type Target =
  * Check one operation and make it ready for the sequencer. The first thing that is wrong is the
  * error, unknown fields before all others.
  */
-export const prepareOperation = (
+export function* prepareOperation(
   value: unknown,
   target: Target,
   options: PrepareTraceOptions
-): PreparedTrace => {
+): Sliced<PreparedTrace> {
   try {
     if (!isObject(value)) return refuse("invalid_value", "operation", "must be a JSON object")
     const op = target?.op ?? operationName(value)
@@ -472,7 +481,7 @@ export const prepareOperation = (
     const own = target === undefined ? ["op", ...(idField === undefined ? [] : [idField])] : []
     refuseUnknown(value, [...own, ...knownFields[op]], op)
     const id = target?.id ?? (idField === undefined ? "" : requireId(value, idField, idField))
-    const ok = prepare(op, value, id, options)
+    const ok = yield* prepare(op, value, id, options)
     if (ok.op === "span.start" && ok.causedBy.length > 0) refuseOversized(value, options)
     return { ok }
   } catch (error) {
@@ -509,7 +518,7 @@ export function* prepareTraces(
       errors.push({ index, code: item.problem.code, message: item.problem.message })
       continue
     }
-    const prepared = prepareOperation(item.value, target, { ...options, index })
+    const prepared = yield* prepareOperation(item.value, target, { ...options, index })
     if ("error" in prepared) {
       errors.push({ index, code: prepared.error.code, message: prepared.error.message })
       continue

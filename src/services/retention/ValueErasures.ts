@@ -39,7 +39,8 @@ export const eraseHolders = Effect.fnUntraced(function* (
   if (holders.length === 0) return undefined
   const { keyId: erasedBy, reason, tenantId } = request
   const op = "execution.erase" as const
-  const traces = holders.map((executionId, index) => ({ op, index, executionId, reason, erasedBy }))
+  const shared = { op, reason, erasedBy, holdsValues: true as const }
+  const traces = holders.map((executionId, index) => ({ ...shared, index, executionId }))
   const outcome = yield* ingest.ingest({
     tenantId,
     items: { events: EMPTY_BATCH, errors: [], warnings: [], traces },

@@ -101,6 +101,16 @@ const spanOf = (members: MessageInitShape<typeof SpanSchema>): Buffer => {
   return Buffer.from(toBinary(ExportTraceServiceRequestSchema, message))
 }
 
+/** An export of one span with an attribute whose text are these bytes. */
+const spanOfBytes = (text: Buffer): Buffer => {
+  const value = field(2, field(1, text))
+  const attribute = field(9, Buffer.concat([field(1, Buffer.from("a")), value]))
+  const span = spanOf({})
+  // The members of the message come last: they are taken out of the three lists around them.
+  const members = span.subarray(6)
+  return field(1, field(2, field(2, Buffer.concat([members, attribute]))))
+}
+
 type Texts = ReadonlyArray<readonly [key: string, text: string]>
 
 const spanOfTexts = (texts: Texts): Buffer =>
@@ -276,6 +286,9 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
       spanOfTexts(texts(18_000, (index) => ["k\0".repeat(100) + index, "\0\x01".repeat(200)]))
     ),
     "OTLP: a text to be repaired": binary(spanOfTexts([["a", "\0x".repeat(bytes / 2 - 100)]])),
+    "OTLP: a text that is no UTF-8": binary(
+      spanOfBytes(Buffer.alloc(bytes - 200, Buffer.from([0xff, 0x61, 0xc3])))
+    ),
     "OTLP: a text of control characters": binary(spanOfTexts([["a", "\x01".repeat(bytes - 200)]])),
     "OTLP: a text of control characters, and members": binary(
       spanOfTexts([["a", "\x01".repeat(bytes - 700_000)], ...members])

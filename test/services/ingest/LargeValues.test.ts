@@ -5,21 +5,28 @@ import { assert, describe, it } from "vitest"
 import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../src/domain/json/Json.ts"
 import { NESTING_MAX } from "../../../src/domain/json/StrictJson.ts"
-import { finish } from "../../../src/domain/Slices.ts"
+import { finish, type Sliced } from "../../../src/domain/Slices.ts"
 import {
   PAYLOAD_VALUE_BYTES_MAX,
   type PayloadChunk,
   type PayloadReference,
   wholeValue
 } from "../../../src/domain/traces/Payload.ts"
-import {
-  encodedSize,
-  fitted,
-  fittedError,
-  ValuesApart,
-  withoutLargeMembers,
-  withoutLargeTexts
-} from "../../../src/services/ingest/LargeValues.ts"
+import * as LargeValues from "../../../src/services/ingest/LargeValues.ts"
+
+const { ValuesApart } = LargeValues
+type ValuesApart = LargeValues.ValuesApart
+
+/** What is done in steps, done at once. */
+const atOnce =
+  <Given extends ReadonlyArray<unknown>, A>(inSteps: (...given: Given) => Sliced<A>) =>
+  (...given: Given): A =>
+    finish(inSteps(...given))
+const encodedSize = atOnce(LargeValues.encodedSize)
+const fitted = atOnce(LargeValues.fitted)
+const fittedError = atOnce(LargeValues.fittedError)
+const withoutLargeMembers = atOnce(LargeValues.withoutLargeMembers)
+const withoutLargeTexts = atOnce(LargeValues.withoutLargeTexts)
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex")
 

@@ -47,13 +47,13 @@ const sha256 = (text: string): string => createHash("sha256").update(text, "utf8
 const at = (op: OperationName, id = "there"): Target => ({ op, id })
 
 const accepted = (value: unknown, target: Target, using: PrepareTraceOptions = options): any => {
-  const prepared = prepareOperation(value, target, using)
+  const prepared = finish(prepareOperation(value, target, using))
   assert("ok" in prepared, JSON.stringify(prepared))
   return prepared.ok
 }
 
 const refused = (value: unknown, target: Target, using: PrepareTraceOptions = options) => {
-  const prepared = prepareOperation(value, target, using)
+  const prepared = finish(prepareOperation(value, target, using))
   assert("error" in prepared, JSON.stringify(prepared))
   return prepared.error
 }
@@ -485,7 +485,7 @@ describe("laws", () => {
     fc.assert(
       fc.property(spanItem, (item: any) => {
         const target = at("span.start", "run")
-        const prepared = prepareOperation(item, target, options)
+        const prepared = finish(prepareOperation(item, target, options))
         const ids = [
           item.id,
           item.idempotency_key,

@@ -269,6 +269,11 @@ export class ExecutionEntry {
     })
   }
 
+  /** True if that is all that it is. */
+  get holdsValues(): boolean {
+    return this.header.root_span_id === this.executionId
+  }
+
   notePayload(hash: string): void {
     this.#payloads ??= new Set()
     // Beyond that a value is stored again.

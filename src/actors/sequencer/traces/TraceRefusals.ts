@@ -25,6 +25,13 @@ export const named = (id: string): string => JSON.stringify(id)
 export const noExecution = (id: string): TraceRefusal =>
   refuse("not_found", `execution_id: there is no execution ${named(id)}; start it first`)
 
+/** To clients it is no execution: nothing but its event can be erased, or added to. */
+export const holdsValuesOnly = (id: string): TraceRefusal =>
+  refuse(
+    "not_found",
+    `execution_id: ${named(id)} only holds values of an audit event; to erase them erase that event`
+  )
+
 export const noSpan = (id: string): TraceRefusal =>
   refuse("not_found", `span_id: there is no span ${named(id)}; start it first`)
 

@@ -27,6 +27,7 @@ import {
   cycleRefusal,
   endedOtherwise,
   executionHasEnded,
+  holdsValuesOnly,
   named,
   noExecution,
   noSpan,
@@ -54,6 +55,9 @@ const startExecution = (command: CommandDraft, operation: StartExecution): Trace
   const { agentId, details, executionId, rootDetails, rootSpanId } = operation
   const { startedAt, startedAtGiven } = operation
   const known = command.execution(executionId)
+  if (known?.holdsValues) {
+    return refuse("id_conflict", `id: ${named(executionId)} is taken; send another one`)
+  }
   if (known !== undefined) {
     const { header } = known
     if (startedAtGiven && header.started_at_given && startedAt !== header.started_at) {
@@ -95,6 +99,7 @@ const endExecution = (command: CommandDraft, operation: EndExecution): TraceDeci
   const { details, executionId, status } = operation
   const entry = command.execution(executionId)
   if (entry === undefined) return noExecution(executionId)
+  if (entry.holdsValues) return holdsValuesOnly(executionId)
   const { header } = entry
   if (header.status === status) return { outcome: "existing", execution_id: executionId }
   if (header.status !== "RUNNING") return endedOtherwise("execution", executionId, header.status)
@@ -110,9 +115,10 @@ const endExecution = (command: CommandDraft, operation: EndExecution): TraceDeci
  * then erases those, while a repetition with nothing in between finds it done.
  */
 const eraseExecution = (command: CommandDraft, operation: EraseExecution): TraceDecision => {
-  const { erasedBy, executionId, reason } = operation
+  const { erasedBy, executionId, holdsValues = false, reason } = operation
   const entry = command.execution(executionId)
   if (entry === undefined) return noExecution(executionId)
+  if (entry.holdsValues && !holdsValues) return holdsValuesOnly(executionId)
   const { header } = entry
   if (header.erased_through === header.fact_count) {
     return { outcome: "existing", execution_id: executionId }
@@ -156,6 +162,7 @@ const startSpan = (
   const { causedBy, executionId, spanId } = operation
   const entry = command.execution(executionId)
   if (entry === undefined) return noExecution(executionId)
+  if (entry.holdsValues) return holdsValuesOnly(executionId)
   const { header } = entry
   const holder = command.executionOf(spanId)
   if (holder !== undefined) {

@@ -1,5 +1,6 @@
 /** Ids and enums as OTLP's JSON has them, turned into what the JSON mapping of protobuf has. */
 import { type DescEnum, type DescMessage, ScalarType } from "@bufbuild/protobuf"
+import { isObject } from "../../../domain/json/Json.ts"
 import type { Flaw } from "./Flaws.ts"
 import {
   Span_SpanKindSchema,
@@ -51,6 +52,16 @@ export const lengthsOf = (type: DescMessage): Lengths => {
   addLengths(type, lengths, new Set())
   lengthsOfTypes.set(type, lengths)
   return lengths
+}
+
+/** True if a text in a value, the member `key` of something, is longer than its field may be. */
+export const hasLongText = (value: unknown, lengths: Lengths, key = ""): boolean => {
+  if (typeof value === "string") return value.length > (lengths.get(key) ?? Infinity)
+  if (Array.isArray(value)) return value.some((element) => hasLongText(element, lengths, key))
+  return (
+    isObject(value)
+    && Object.entries(value).some(([name, member]) => hasLongText(member, lengths, name))
+  )
 }
 
 const HEX = /^(?:[\da-fA-F]{2})*$/

@@ -89,13 +89,14 @@ const timestampOf = (nanos: bigint): string => {
 }
 
 /** Read once for all records of it: its texts may be most of the request. */
-const scopeOf = (scopeLogs: ScopeLogs, flaws: Flaws): Scope => {
+function* scopeOf(scopeLogs: ScopeLogs, flaws: Flaws): Sliced<Scope> {
   const repairs = new RepairLog()
   const value = orNothing({
-    ...textMember("name", scopeLogs.scope?.name ?? "", repairs, "scope."),
-    ...textMember("version", scopeLogs.scope?.version ?? "", repairs, "scope."),
-    ...unreadMembers(scopeLogs, "scope", flaws, repairs)
+    ...(yield* textMember("name", scopeLogs.scope?.name ?? "", repairs, "scope.")),
+    ...(yield* textMember("version", scopeLogs.scope?.version ?? "", repairs, "scope.")),
+    ...(yield* unreadMembers(scopeLogs, "scope", flaws, repairs))
   })
+  yield* repairs.hashed()
   return { value, repairs }
 }
 
@@ -103,19 +104,19 @@ const scopeOf = (scopeLogs: ScopeLogs, flaws: Flaws): Scope => {
  * A record as an event: its attributes and body, how severe it is, which scope has made it, and
  * what was repaired of all this.
  */
-const readRecord = (
+function* readRecord(
   record: LogRecord,
   { flaws, resource, scope }: RecordOptions,
   repairs: RepairLog
-): ReadEvent => {
+): Sliced<ReadEvent> {
   const { body, observedTimeUnixNano, severityNumber, timeUnixNano } = record
   const nanos = timeUnixNano === 0n ? observedTimeUnixNano : timeUnixNano
   const timestamp = timestampOf(nanos)
   for (const { message, sent } of flaws.of(record)) {
     repairs.add("unknown_name", () => message, sent)
   }
-  const name = repairs.text(nameOf(record), () => "event_name")
-  const { attributes, members } = counted(
+  const name = yield* repairs.text(nameOf(record), () => "event_name")
+  const { attributes, members } = yield* counted(
     record.attributes,
     record.droppedAttributesCount,
     ATTRIBUTES_LEVEL,
@@ -124,11 +125,12 @@ const readRecord = (
   )
   const payload: JsonObject = {
     ...members,
-    ...member("body", body && jsonOf(body, ATTRIBUTES_LEVEL, () => "body", repairs)),
+    ...member("body", body && (yield* jsonOf(body, ATTRIBUTES_LEVEL, () => "body", repairs))),
     ...count("severity_number", severityNumber),
-    ...textMember("severity_text", record.severityText, repairs),
+    ...(yield* textMember("severity_text", record.severityText, repairs)),
     ...member("scope", scope.value)
   }
+  yield* repairs.hashed()
   repairs.inherit(scope.repairs)
   const all = new RepairLog()
   for (const log of [repairs, resource.repairs]) all.inherit(log)
@@ -148,7 +150,7 @@ const readRecord = (
 }
 
 /** The operation of a record, and what was repaired of it. Throws Unstorable. */
-const prepareRecord = (record: LogRecord, options: RecordOptions) => {
+function* prepareRecord(record: LogRecord, options: RecordOptions) {
   const { flaws, index, limits, resource, tenantId } = options
   const unread = flaws.unreadable(record)
   if (unread !== undefined) throw new Unstorable(`can't be read: ${unread.message}`)
@@ -156,7 +158,7 @@ const prepareRecord = (record: LogRecord, options: RecordOptions) => {
   const spanId = idOf(record.spanId, SPAN_ID_BYTES, "span_id")
   const [apart, repairs] = [resource.apart.copy(), new RepairLog()]
   const context: Context = { tenantId, traceId, spanId, limits, apart, repairs }
-  const event = readRecord(record, options, repairs)
+  const event = yield* readRecord(record, options, repairs)
   const operation: RecordOtlpEvents = {
     op: "otlp.events",
     index,
@@ -166,7 +168,7 @@ const prepareRecord = (record: LogRecord, options: RecordOptions) => {
     startedAt: event.timestamp,
     agentId: agentIdOf(event.attributes, resource.attributes),
     executionDetails: executionDetailsOf("", { resource }, context, false, event.attributes),
-    events: [new EventMaker(context).make(event, 0, apart)]
+    events: [yield* new EventMaker(context).make(event, 0, apart)]
   }
   return { operation, apart, repairs }
 }
@@ -178,7 +180,7 @@ function* addRecord(
 ): Sliced<void> {
   const label = logLabelOf(options.index)
   try {
-    const { repairs, ...operation } = prepareRecord(record, options)
+    const { repairs, ...operation } = yield* prepareRecord(record, options)
     yield* prepared.add(label, [operation], repairs)
   } catch (error) {
     prepared.refuse(label, options.index, error)
@@ -207,7 +209,7 @@ export function* prepareLogs(
     prepared.addRepairs(`resource number ${at + 1} of the request`, resource.repairs)
     for (const scopeLogs of resourceLogs.scopeLogs) {
       yield
-      const scope = scopeOf(scopeLogs, flaws)
+      const scope = yield* scopeOf(scopeLogs, flaws)
       for (const record of scopeLogs.logRecords) {
         yield
         if (isMeant(record, flaws)) {

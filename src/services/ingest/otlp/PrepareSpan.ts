@@ -88,23 +88,25 @@ const causeOf = (link: Span_Link, index: number, context: Context): string | und
 }
 
 /** What an edge does not say of a link; undefined if it says everything. */
-const linkMetadata = (
+function* linkMetadata(
   link: Span_Link,
   isEdge: boolean,
   index: number,
   repairs: RepairLog
-): JsonObject | undefined => {
+): Sliced<JsonObject | undefined> {
   const path = `links[${index}].`
   const { attributes, droppedAttributesCount: dropped } = link
+  const at = `${path}attributes`
+  const { members } = yield* counted(attributes, dropped, LINK_ATTRIBUTES_LEVEL, at, repairs)
   const rest = {
-    ...counted(attributes, dropped, LINK_ATTRIBUTES_LEVEL, `${path}attributes`, repairs).members,
-    ...textMember("trace_state", link.traceState, repairs, path)
+    ...members,
+    ...(yield* textMember("trace_state", link.traceState, repairs, path))
   }
   return isEdge && orNothing(rest) === undefined
     ? undefined
     : {
-        trace_id: repairs.text(sentId(link.traceId), () => `${path}trace_id`),
-        span_id: repairs.text(sentId(link.spanId), () => `${path}span_id`),
+        trace_id: yield* repairs.text(sentId(link.traceId), () => `${path}trace_id`),
+        span_id: yield* repairs.text(sentId(link.spanId), () => `${path}span_id`),
         ...rest
       }
 }
@@ -114,19 +116,20 @@ interface Links {
   readonly metadata: ReadonlyArray<JsonObject>
 }
 
-const linksOf = ({ links }: Span, context: Context): Links => {
+function* linksOf({ links }: Span, context: Context): Sliced<Links> {
   const { repairs } = context
-  const read = links.map((link, index) => {
+  const causes = new Set<string>()
+  const metadata: Array<JsonObject> = []
+  for (const [index, link] of links.entries()) {
     const cause = causeOf(link, index, context)
-    return { cause, metadata: linkMetadata(link, cause !== undefined, index, repairs) }
-  })
+    if (cause !== undefined) causes.add(cause)
+    const more = yield* linkMetadata(link, cause !== undefined, index, repairs)
+    if (more !== undefined) metadata.push(more)
+  }
   if (links.length > CAUSES_MAX) {
     repairs.add("many_links", () => `links[${CAUSES_MAX}]`, String(links.length))
   }
-  return {
-    causedBy: [...new Set(read.flatMap(({ cause }) => cause ?? []))],
-    metadata: read.map(({ metadata }) => metadata).filter((one) => one !== undefined)
-  }
+  return { causedBy: [...causes], metadata }
 }
 
 const parentOf = ({ parentSpanId }: Span, { repairs, spanId }: Context): string | undefined => {
@@ -156,7 +159,7 @@ interface Read {
 }
 
 /** RFC 8785 text of the metadata of a span. */
-const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): string => {
+function* metadataOf(span: Span, origin: Origin, read: Read, context: Context): Sliced<string> {
   const { attributes, events, links, members, name, parent, sent, statusMessage, whole } = read
   const { apart, limits, repairs, spanId, traceId } = context
   const calls = callsInEvents(events, attributes)
@@ -172,7 +175,7 @@ const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): s
     ...count("flags", span.flags),
     ...member("status", statusOf(span.status?.code ?? 0, statusMessage)),
     ...member("links", links.metadata.length === 0 ? undefined : links.metadata),
-    ...textMember("trace_state", span.traceState, repairs),
+    ...(yield* textMember("trace_state", span.traceState, repairs)),
     ...count("dropped_events_count", span.droppedEventsCount),
     ...count("dropped_links_count", span.droppedLinksCount),
     ...namedCalls(calls),
@@ -180,7 +183,7 @@ const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): s
   }
   const write = (object: JsonObject) => canonicalizeWith(object, origin.shared.texts)
   const tried = apart.copy()
-  const fitting = withoutLargeTexts(metadata, limits.metadataBytesMax, tried, write)
+  const fitting = yield* withoutLargeTexts(metadata, limits.metadataBytesMax, tried, write)
   if (fitting !== undefined && tried.references === apart.references) return fitting
   const hints = hintsOf({ metadata: { attributes } })
   const isApart = fitting?.includes(ATTRIBUTES_APART) !== false
@@ -193,7 +196,7 @@ const metadataOf = (span: Span, origin: Origin, read: Read, context: Context): s
     return fitting
   }
   const named = { ...metadata, ...more }
-  return canonicalWithin(named, limits.metadataBytesMax, "metadata", apart, write)
+  return yield* canonicalWithin(named, limits.metadataBytesMax, "metadata", apart, write)
 }
 
 /** What the execution says if this span is what makes it. */
@@ -211,8 +214,9 @@ export const executionDetailsOf = (
 }
 
 /** A text always has a reference that fits. */
-const errorDetailsOf = (error: string, apart: ValuesApart): PreparedDetails =>
-  hashedDetails(flat(`{"error":${fittedError(error, ERROR_BYTES_MAX, apart)!}}`))
+function* errorDetailsOf(error: string, apart: ValuesApart): Sliced<PreparedDetails> {
+  return hashedDetails(flat(`{"error":${(yield* fittedError(error, ERROR_BYTES_MAX, apart))!}}`))
+}
 
 /** The beginning of a name. */
 const beginningOf = (name: string, repairs: RepairLog): string => {
@@ -290,12 +294,13 @@ export interface PreparedSpan {
   readonly repairs: RepairLog
 }
 
-const readSpan = (span: Span, startedAt: string, context: Context): Read => {
+function* readSpan(span: Span, startedAt: string, context: Context): Sliced<Read> {
   const { repairs } = context
   const { attributes: pairs, droppedAttributesCount: dropped } = span
   const parent = parentOf(span, context)
-  const { attributes, members } = counted(pairs, dropped, ATTRIBUTES_LEVEL, "attributes", repairs)
-  const whole = repairs.text(span.name, () => "name")
+  const read = yield* counted(pairs, dropped, ATTRIBUTES_LEVEL, "attributes", repairs)
+  const { attributes, members } = read
+  const whole = yield* repairs.text(span.name, () => "name")
   const sent = beginningOf(whole, repairs)
   return {
     parent,
@@ -303,10 +308,10 @@ const readSpan = (span: Span, startedAt: string, context: Context): Read => {
     sent,
     attributes,
     members,
-    events: readEvents(span, startedAt, repairs),
-    links: linksOf(span, context),
+    events: yield* readEvents(span, startedAt, repairs),
+    links: yield* linksOf(span, context),
     name: spanNameOf(sent, attributes),
-    statusMessage: repairs.text(span.status?.message ?? "", () => "status.message")
+    statusMessage: yield* repairs.text(span.status?.message ?? "", () => "status.message")
   }
 }
 
@@ -343,11 +348,12 @@ export function* prepareSpan(span: Span, options: PrepareOptions): Sliced<Prepar
   const context: Context = { tenantId, traceId, spanId, limits, apart, repairs }
   for (const { message, sent } of flaws.of(span)) repairs.add("unknown_name", () => message, sent)
   const times = timesOf(span, repairs)
-  const read = readSpan(span, times.startedAt, context)
+  const read = yield* readSpan(span, times.startedAt, context)
   yield
   const { attributes, events, links, name, parent, sent } = read
   const outcome = outcomeOfSpan(span, read, repairs)
-  const metadata = metadataOf(span, origin, read, context)
+  yield* repairs.hashed()
+  const metadata = yield* metadataOf(span, origin, read, context)
   yield
   const isRoot = parent === undefined
   const executionId = executionIdOf(tenantId, traceId)
@@ -369,7 +375,7 @@ export function* prepareSpan(span: Span, options: PrepareOptions): Sliced<Prepar
     details: detailsOf(metadata, name, origin, repairs),
     ...(times.endedAt === undefined || outcome.error === undefined
       ? {}
-      : { endDetails: errorDetailsOf(outcome.error, apart) }),
+      : { endDetails: yield* errorDetailsOf(outcome.error, apart) }),
     agentId: agentIdOf(attributes, origin.resource.attributes),
     ...(isRoot || isFirst
       ? { executionDetails: executionDetailsOf(sent, origin, context, isRoot, attributes) }
@@ -379,6 +385,6 @@ export function* prepareSpan(span: Span, options: PrepareOptions): Sliced<Prepar
   if (charactersOf(operation) > COMMAND_CHARACTERS_MAX) {
     throw new Unstorable("span: larger than the log takes at once")
   }
-  const operations = eventPartsOf(events, operation, context)
+  const operations = yield* eventPartsOf(events, operation, context)
   return { operations, repairs }
 }

@@ -17,7 +17,7 @@ import {
 import { JsonCursor, NotJson, type ValueWalk } from "../../../domain/json/JsonBytes.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { textOfBytes } from "./BrokenText.ts"
-import { IdReader, lengthsOf } from "./JsonIds.ts"
+import { hasLongText, IdReader, lengthsOf } from "./JsonIds.ts"
 import {
   Census,
   type Decoded,
@@ -88,6 +88,7 @@ function* readText<Type extends DescMessage>(
 }
 
 const isReadable = (type: DescMessage, value: unknown): boolean => {
+  if (hasLongText(value, lengthsOf(type))) return false
   try {
     fromJson(type, value as JsonValue, jsonOptions)
     return true

@@ -1,11 +1,12 @@
 /** The repairs of one span, resource or scope: a few by name, all of them by number. */
+import { finish, type Sliced } from "../../../domain/Slices.ts"
 import {
   REPAIRS_NAMED_MAX,
   type Repair,
   type RepairCode,
   repairRules
 } from "../../../domain/traces/Repairs.ts"
-import { hashAsSent, isBroken, mended } from "./BrokenText.ts"
+import { hashAsSent, isBroken, mended, mendedInSteps } from "./BrokenText.ts"
 
 /** Characters of a path, and of what was sent. */
 const TEXT_LENGTH_MAX = 256
@@ -16,34 +17,45 @@ export type Path = () => string
 const shortened = (text: string): string =>
   mended(text.length > TEXT_LENGTH_MAX ? `${text.slice(0, TEXT_LENGTH_MAX)}…` : text)
 
-/** What was sent: its text if that is short, else the beginning and a hash. */
-const sentOf = (sent: string): Pick<Repair, "sent" | "sha256"> => ({
-  sent: shortened(sent),
-  ...(sent.length > TEXT_LENGTH_MAX ? { sha256: hashAsSent(sent) } : {})
-})
+/** A repair that is named, and the text as sent whose hash it does not have yet. */
+interface Named {
+  repair: Repair
+  unhashed: string | undefined
+}
 
 export class RepairLog {
-  readonly #named: Array<Repair> = []
+  readonly #named: Array<Named> = []
   /** Those that are not named one by one. */
   readonly #counted = new Map<RepairCode, { readonly path: string; count: number }>()
 
-  /** A repair; `sent` is what was sent. */
+  /** A repair; `sent` is what was sent: its text if that is short, else the beginning and a hash. */
   add(code: RepairCode, path: Path, sent?: string): void {
-    this.#add(code, path, () => (sent === undefined ? {} : sentOf(sent)))
+    const isLong = sent !== undefined && sent.length > TEXT_LENGTH_MAX
+    this.#add(code, path, sent, isLong ? sent : undefined)
   }
 
   /** A text that can be stored. */
-  text(text: string, path: Path): string {
+  *text(text: string, path: Path): Sliced<string> {
     if (!isBroken(text)) return text
-    this.#add("broken_text", path, () => ({ sha256: hashAsSent(text) }))
-    return mended(text)
+    this.#add("broken_text", path, undefined, text)
+    return yield* mendedInSteps(text)
+  }
+
+  /** Makes the hashes that are missing, which is done at once where it was not done in steps. */
+  *hashed(): Sliced<void> {
+    for (const named of this.#named) {
+      if (named.unhashed === undefined) continue
+      named.repair = { ...named.repair, sha256: yield* hashAsSent(named.unhashed) }
+      named.unhashed = undefined
+    }
   }
 
   /** In the order in which they were made; undefined if there are none. */
   get all(): ReadonlyArray<Repair> | undefined {
     if (this.#named.length === 0) return undefined
+    finish(this.hashed())
     const counted = [...this.#counted].map(([code, rest]): Repair => ({ code, ...rest }))
-    return [...this.#named, ...counted]
+    return [...this.#named.map(({ repair }) => repair), ...counted]
   }
 
   /** How many there are, by code. */
@@ -60,18 +72,22 @@ export class RepairLog {
     for (const repair of other.all ?? []) this.#take(repair)
   }
 
-  #add(code: RepairCode, path: Path, more: () => Pick<Repair, "sent" | "sha256">): void {
+  #add(code: RepairCode, path: Path, sent?: string, unhashed?: string): void {
     const known = this.#counted.get(code)
-    if (known === undefined) this.#take({ code, path: shortened(path()), ...more() })
-    else known.count += 1
+    if (known !== undefined) known.count += 1
+    else {
+      const said = sent === undefined ? {} : { sent: shortened(sent) }
+      this.#take({ code, path: shortened(path()), ...said }, unhashed)
+    }
   }
 
-  #take(repair: Repair): void {
+  #take(repair: Repair, unhashed?: string): void {
     const { code, count = 1, path } = repair
     const known = this.#counted.get(code)
     if (known !== undefined) known.count += count
-    else if (this.#named.length < REPAIRS_NAMED_MAX && count === 1) this.#named.push(repair)
-    else this.#counted.set(code, { path, count })
+    else if (this.#named.length < REPAIRS_NAMED_MAX && count === 1) {
+      this.#named.push({ repair, unhashed })
+    } else this.#counted.set(code, { path, count })
   }
 }
 

@@ -1,7 +1,9 @@
 /** The events of a span: what each says, its id, and how many have room in one operation. */
-import { derivedUuid, sha256Hex } from "../../../domain/Identifiers.ts"
+import { derivedUuid } from "../../../domain/Identifiers.ts"
 import { flat, quote } from "../../../domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { Sliced } from "../../../domain/Slices.ts"
+import { sha256InSteps } from "../../../domain/TextPieces.ts"
 import type {
   OtlpEvent,
   RecordOtlpEvents,
@@ -44,16 +46,16 @@ const eventTimeOf = (
   return startedAt
 }
 
-const readEvent = (
+function* readEvent(
   event: Span_Event,
   index: number,
   startedAt: string,
   repairs: RepairLog
-): ReadEvent => {
+): Sliced<ReadEvent> {
   const path = `events[${index}]`
-  const name = repairs.text(event.name, () => `${path}.name`)
+  const name = yield* repairs.text(event.name, () => `${path}.name`)
   const timestamp = eventTimeOf(event.timeUnixNano, startedAt, path, repairs)
-  const { attributes, members } = counted(
+  const { attributes, members } = yield* counted(
     event.attributes,
     event.droppedAttributesCount,
     ATTRIBUTES_LEVEL,
@@ -71,12 +73,17 @@ const readEvent = (
   }
 }
 
-export const readEvents = (
+export function* readEvents(
   { events }: Span,
   startedAt: string,
   repairs: RepairLog
-): ReadonlyArray<ReadEvent> =>
-  events.map((event, index) => readEvent(event, index, startedAt, repairs))
+): Sliced<ReadonlyArray<ReadEvent>> {
+  const read: Array<ReadEvent> = []
+  for (const [index, event] of events.entries()) {
+    read.push(yield* readEvent(event, index, startedAt, repairs))
+  }
+  return read
+}
 
 /**
  * Makes the events of a span. Ids say what an event is and not where it is, for an exporter that
@@ -91,12 +98,13 @@ export class EventMaker {
     this.#context = context
   }
 
-  make(event: ReadEvent, index: number, apart: ValuesApart): OtlpEvent {
+  *make(event: ReadEvent, index: number, apart: ValuesApart): Sliced<OtlpEvent> {
     const { limits, spanId, tenantId, traceId } = this.#context
     const { eventType, name, nanos, payload, timestamp } = event
     const canonical =
-      payload && canonicalWithin(payload, limits.payloadBytesMax, `events[${index}]`, apart)
-    const content = sha256Hex(`${nanos}\n${quote(name)}\n${canonical ?? ""}`)
+      payload
+      && (yield* canonicalWithin(payload, limits.payloadBytesMax, `events[${index}]`, apart))
+    const content = yield* sha256InSteps(`${nanos}\n${quote(name)}\n${canonical ?? ""}`)
     const earlier = this.#seen.get(content) ?? 0
     this.#seen.set(content, earlier + 1)
     return {
@@ -142,23 +150,24 @@ const hasRoom = (part: EventPart, characters: number): boolean =>
  * of a span that exists, the sequencer records what is new. Values that events of one part refer to
  * may come with the part before.
  */
-export const eventPartsOf = (
+export function* eventPartsOf(
   events: ReadonlyArray<ReadEvent>,
   operation: RecordOtlpSpan,
   context: Context
-): ReadonlyArray<{ readonly operation: RecordOtlpSpan; readonly apart: ValuesApart }> => {
+): Sliced<ReadonlyArray<{ readonly operation: RecordOtlpSpan; readonly apart: ValuesApart }>> {
   const own = charactersOf(operation)
   const maker = new EventMaker(context)
   let part: EventPart = { events: [], apart: context.apart, characters: own }
   const parts = [part]
-  events.forEach((event, index) => {
+  for (const [index, event] of events.entries()) {
+    yield
     if (!hasRoom(part, EVENT_CHARACTERS)) parts.push((part = emptyPart(own)))
-    const made = maker.make(event, index, part.apart)
+    const made = yield* maker.make(event, index, part.apart)
     const characters = eventCharacters(made)
     if (!hasRoom(part, characters) && part.events.length > 0) parts.push((part = emptyPart(own)))
     part.events.push(made)
     part.characters += characters
-  })
+  }
   return parts.map((one) => ({ operation: { ...operation, events: one.events }, apart: one.apart }))
 }
 

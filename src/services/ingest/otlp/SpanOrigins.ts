@@ -25,22 +25,24 @@ export const count = (name: string, value: number): JsonObject =>
   value === 0 ? {} : { [name]: value }
 
 /** A text of a part of a span, or of the span itself. */
-export const textMember = (
+export function* textMember(
   name: string,
   value: string,
   repairs: RepairLog,
   part = ""
-): JsonObject => (value === "" ? {} : { [name]: repairs.text(value, () => `${part}${name}`) })
+): Sliced<JsonObject> {
+  return value === "" ? {} : { [name]: yield* repairs.text(value, () => `${part}${name}`) }
+}
 
 /** Attributes as JSON, and with how many the client has dropped. */
-export const counted = (
+export function* counted(
   pairs: ReadonlyArray<KeyValue>,
   dropped: number,
   level: number,
   path: string,
   repairs: RepairLog
-) => {
-  const attributes = attributesOf(pairs, level, () => path, repairs)
+) {
+  const attributes = yield* attributesOf(pairs, level, () => path, repairs)
   const members = {
     ...member("attributes", orNothing(attributes)),
     ...count("dropped_attributes_count", dropped)
@@ -79,30 +81,30 @@ const SCOPE_SHARE = 1 / 4
 /** Bytes that each may take at least: a reference has room in it. */
 const SHARED_BYTES_MIN = 512
 
-const shareOf = (
+function* shareOf(
   name: string,
   value: JsonObject | undefined,
   bytesMax: number,
   apart: ValuesApart
-): ReadonlyMap<string, string> => {
+): Sliced<ReadonlyMap<string, string>> {
   if (value === undefined) return new Map()
   const least = Math.max(SHARED_BYTES_MIN, Math.floor(bytesMax))
-  const whole = withoutLargeTexts({ [name]: value }, least, apart) ?? ""
+  const whole = (yield* withoutLargeTexts({ [name]: value }, least, apart)) ?? ""
   return new Map([[name, whole.slice(`{"${name}":`.length, -1)]])
 }
 
 /** What a resource or scope that can't be read as a whole has besides what of it can be. */
-export const unreadMembers = (
+export function* unreadMembers(
   message: object,
   name: string,
   flaws: Flaws,
   repairs: RepairLog
-): JsonObject => {
+): Sliced<JsonObject> {
   const flaw = flaws.unreadable(message)
   if (flaw === undefined) return {}
   repairs.add("unreadable_origin", () => name)
-  const error = repairs.text(flaw.message, () => name)
-  return { as_sent: repairs.text(flaw.sent, () => name), error }
+  const error = yield* repairs.text(flaw.message, () => name)
+  return { as_sent: yield* repairs.text(flaw.sent, () => name), error }
 }
 
 export function* resourceOf(
@@ -112,7 +114,7 @@ export function* resourceOf(
 ): Sliced<SharedResource> {
   const { resource, schemaUrl } = resourceSpans
   const repairs = new RepairLog()
-  const { attributes, members } = counted(
+  const { attributes, members } = yield* counted(
     resource?.attributes ?? [],
     resource?.droppedAttributesCount ?? 0,
     NESTED_ATTRIBUTES_LEVEL,
@@ -121,12 +123,13 @@ export function* resourceOf(
   )
   const value = orNothing({
     ...members,
-    ...textMember("schema_url", schemaUrl, repairs, "resource."),
-    ...unreadMembers(resourceSpans, "resource", flaws, repairs)
+    ...(yield* textMember("schema_url", schemaUrl, repairs, "resource.")),
+    ...(yield* unreadMembers(resourceSpans, "resource", flaws, repairs))
   })
   yield
+  yield* repairs.hashed()
   const apart = new ValuesApart()
-  const texts = shareOf("resource", value, metadataBytesMax * RESOURCE_SHARE, apart)
+  const texts = yield* shareOf("resource", value, metadataBytesMax * RESOURCE_SHARE, apart)
   return { attributes, texts, apart, repairs }
 }
 
@@ -138,7 +141,7 @@ export function* originOf(
 ): Sliced<Origin> {
   const { schemaUrl, scope } = scopeSpans
   const repairs = new RepairLog()
-  const { members } = counted(
+  const { members } = yield* counted(
     scope?.attributes ?? [],
     scope?.droppedAttributesCount ?? 0,
     NESTED_ATTRIBUTES_LEVEL,
@@ -146,15 +149,16 @@ export function* originOf(
     repairs
   )
   const value = orNothing({
-    ...textMember("name", scope?.name ?? "", repairs, "scope."),
-    ...textMember("version", scope?.version ?? "", repairs, "scope."),
+    ...(yield* textMember("name", scope?.name ?? "", repairs, "scope.")),
+    ...(yield* textMember("version", scope?.version ?? "", repairs, "scope.")),
     ...members,
-    ...textMember("schema_url", schemaUrl, repairs, "scope."),
-    ...unreadMembers(scopeSpans, "scope", flaws, repairs)
+    ...(yield* textMember("schema_url", schemaUrl, repairs, "scope.")),
+    ...(yield* unreadMembers(scopeSpans, "scope", flaws, repairs))
   })
   yield
+  yield* repairs.hashed()
   const apart = resource.apart.copy()
-  const texts = shareOf("scope", value, metadataBytesMax * SCOPE_SHARE, apart)
+  const texts = yield* shareOf("scope", value, metadataBytesMax * SCOPE_SHARE, apart)
   return { resource, shared: { texts: new Map([...resource.texts, ...texts]), apart }, repairs }
 }
 

@@ -2,6 +2,7 @@
 import { METADATA_BYTES_MAX } from "../../../domain/events/AuditEvent.ts"
 import { canonicalize } from "../../../domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { Sliced } from "../../../domain/Slices.ts"
 import { formatMicros, YEAR_MAX } from "../../../domain/Timestamp.ts"
 import { type ValuesApart, withoutLargeTexts } from "../LargeValues.ts"
 import { tooLarge } from "../Prepare.ts"
@@ -52,14 +53,14 @@ export const timeOf = (nanos: bigint): string | undefined => {
 }
 
 /** The RFC 8785 text of a value, its large texts put apart: at most `bytesMax` bytes. */
-export const canonicalWithin = (
+export function* canonicalWithin(
   value: JsonObject,
   bytesMax: number,
   path: string,
   apart: ValuesApart,
   write: (value: JsonObject) => string = canonicalize
-): string => {
-  const found = withoutLargeTexts(value, bytesMax, apart, write)
+): Sliced<string> {
+  const found = yield* withoutLargeTexts(value, bytesMax, apart, write)
   if (found !== undefined) return found
   throw new Unstorable(`${path}: ${tooLarge(write(value), bytesMax)}`)
 }

@@ -4,10 +4,11 @@
  * means is not decided here.
  */
 import { sha256Hex } from "../../../domain/Identifiers.ts"
-import { canonicalize } from "../../../domain/json/CanonicalJson.ts"
+import { canonicalInSteps } from "../../../domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
 import { NESTING_MAX } from "../../../domain/json/StrictJson.ts"
-import { mended } from "./BrokenText.ts"
+import type { Sliced } from "../../../domain/Slices.ts"
+import { isBroken, mended } from "./BrokenText.ts"
 import type { AnyValue, KeyValue } from "./gen/opentelemetry/proto/common/v1/common_pb.js"
 import type { Path, RepairLog } from "./RepairLog.ts"
 
@@ -50,31 +51,30 @@ type Level = number
 /** Of a value that is within a JSON text. */
 const IN_TEXT: Level = Number.NEGATIVE_INFINITY
 
-const containerOf = (value: Container, level: Level, path: Path, repairs: RepairLog): JsonValue => {
-  if (level > NESTING_MAX) {
-    repairs.add("deep_value", path)
-    return canonicalize(containerOf(value, IN_TEXT, path, repairs))
-  }
-  return value.case === "kvlistValue"
-    ? attributesOf(value.value.values, level, path, repairs)
-    : value.value.values.map((element, index) =>
-        jsonOf(element, level + 1, () => `${path()}[${index}]`, repairs)
-      )
-}
-
-/** The value of an attribute or a body, which is at `level` if it holds others. */
-export const jsonOf = (
-  any: AnyValue | undefined,
+function* containerOf(
+  value: Container,
   level: Level,
   path: Path,
   repairs: RepairLog
-): JsonValue => {
-  const value = any?.value
-  switch (value?.case) {
-    case undefined:
-      return null
+): Sliced<JsonValue> {
+  if (level > NESTING_MAX) {
+    repairs.add("deep_value", path)
+    return yield* canonicalInSteps(yield* containerOf(value, IN_TEXT, path, repairs))
+  }
+  if (value.case === "kvlistValue") {
+    return yield* attributesOf(value.value.values, level, path, repairs)
+  }
+  const elements: Array<JsonValue> = []
+  for (const [index, element] of value.value.values.entries()) {
+    elements.push(yield* jsonOf(element, level + 1, () => `${path()}[${index}]`, repairs))
+  }
+  return elements
+}
+
+/** A value that holds no others, and whose text can be stored. */
+const scalarOf = (value: Exclude<AnyValue["value"], Container>): JsonValue => {
+  switch (value.case) {
     case "stringValue":
-      return repairs.text(value.value, path)
     case "boolValue":
       return value.value
     case "intValue":
@@ -83,12 +83,30 @@ export const jsonOf = (
       return doubleOf(value.value)
     case "bytesValue":
       return Buffer.from(value.value).toString("base64")
-    case "arrayValue":
-    case "kvlistValue":
-      return containerOf(value, level, path, repairs)
     case "stringValueStrindex":
+    case undefined:
       // An index into a table that only profiles have: by OTLP, an empty value.
       return null
+  }
+}
+
+/** The value of an attribute or a body, which is at `level` if it holds others. */
+export function* jsonOf(
+  any: AnyValue | undefined,
+  level: Level,
+  path: Path,
+  repairs: RepairLog
+): Sliced<JsonValue> {
+  const value = any?.value
+  if (value === undefined) return null
+  switch (value.case) {
+    case "arrayValue":
+    case "kvlistValue":
+      return yield* containerOf(value, level, path, repairs)
+    case "stringValue":
+      return yield* repairs.text(value.value, path)
+    default:
+      return scalarOf(value)
   }
 }
 
@@ -99,40 +117,57 @@ const shortKey = (key: string): string =>
   `${mended(key.slice(0, SHORT_KEY_LENGTH))}…${sha256Hex(key)}`
 
 /** A value with its key beside it, in an object that is at `level`. */
-const withKey = (
+function* withKey(
   key: string,
   any: AnyValue | undefined,
   level: Level,
   path: Path,
   repairs: RepairLog
-): JsonValue => {
+): Sliced<JsonValue> {
   const isDeep = level > NESTING_MAX
-  const pair = { key, value: jsonOf(any, isDeep ? IN_TEXT : level + 1, path, repairs) }
-  return isDeep ? canonicalize(pair) : pair
+  const pair = { key, value: yield* jsonOf(any, isDeep ? IN_TEXT : level + 1, path, repairs) }
+  return isDeep ? yield* canonicalInSteps(pair) : pair
 }
+
+/** Attributes that are read in one step, and characters of their texts. */
+const STEP_ATTRIBUTES = 1_024
+const STEP_CHARACTERS = 65_536
 
 /**
  * Key-value pairs as an object that is at `level`. Integers beyond 2^53 become their digits, NaN
  * and the infinities their names, bytes base64, an empty value null.
  */
-export const attributesOf = (
+export function* attributesOf(
   pairs: ReadonlyArray<KeyValue>,
   level: Level,
   path: Path,
   repairs: RepairLog
-): JsonObject => {
+): Sliced<JsonObject> {
   const entries = new Map<string, JsonValue>()
+  let [attributes, characters] = [0, 0]
   for (const { key: sent, value } of pairs) {
     const at = () => `${path()}[${excerpt(sent)}]`
-    const whole = repairs.text(sent, at)
+    const whole = isBroken(sent) ? yield* repairs.text(sent, at) : sent
     const isLong = whole.length > KEY_LENGTH_MAX
     const key = isLong ? shortKey(whole) : whole
     if (isLong) repairs.add("long_key", at)
     if (entries.has(key)) repairs.add("repeated_key", at)
+    const one = value?.value
+    const isText = one?.case === "stringValue"
     entries.set(
       key,
-      isLong ? withKey(whole, value, level + 1, at, repairs) : jsonOf(value, level + 1, at, repairs)
+      isLong
+        ? yield* withKey(whole, value, level + 1, at, repairs)
+        : isText && !isBroken(one.value)
+          ? one.value
+          : yield* jsonOf(value, level + 1, at, repairs)
     )
+    attributes += 1
+    characters += sent.length + (isText ? one.value.length : 0)
+    if (attributes < STEP_ATTRIBUTES && characters < STEP_CHARACTERS) continue
+    attributes = 0
+    characters = 0
+    yield
   }
   // Unlike an assignment this makes a member of every key, `__proto__` included.
   return Object.fromEntries(entries)

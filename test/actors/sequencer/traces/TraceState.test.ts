@@ -232,7 +232,7 @@ describe("a loaded execution", () => {
     assert.deepStrictEqual(memory.state.evict([entry]).records, [])
   })
 
-  it("may hold values of an event and nothing else, and is erased as any other", () => {
+  it("may hold values of an event and nothing else, and is erased with that alone", () => {
     const memory = new Memory()
     const piece = (factNumber: number): MarkedFact => ({
       tenantId: TENANT,
@@ -254,7 +254,14 @@ describe("a loaded execution", () => {
     // What is before them is missing.
     assert.isFalse(memory.state.take(loaded(2, 3), microsOf(NOW)))
     assert.isTrue(memory.state.take(loaded(1, 2), microsOf(NOW)))
-    memory.run(NOW, erase("e"))
+    const draft = new TraceDraft(memory.state, new Map(), NOW)
+    const own = [startExecution("e"), endExecution("e"), startSpan("e", "c"), erase("e")]
+    const { errors } = applyTraces(draft, command(TENANT, own), () => undefined)
+    assert.deepStrictEqual(
+      errors.map(({ code }) => code),
+      ["id_conflict", "not_found", "not_found", "not_found"]
+    )
+    memory.run(NOW, { ...erase("e"), holdsValues: true })
     memory.restart()
     const { header } = memory.state.execution(TENANT, "e")!
     assert.deepInclude(header, { status: "COMPLETED", fact_count: 3, erased_through: 3 })
