@@ -173,6 +173,8 @@ export interface LoadedFact {
   readonly detailsBytes: number
   /** Of a span of OpenTelemetry whose details say that it is of one side of a call. */
   readonly side?: Side
+  /** Of a span of OpenTelemetry whose details say that its parent is of another process. */
+  readonly parentIsRemote?: true
 }
 
 /** What the sequencer has to know of an execution that it had forgotten. */

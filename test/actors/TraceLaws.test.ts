@@ -145,7 +145,10 @@ const eventsOf = (spanId: string, count: number, seed: number) =>
 const otlp = ({ one, three, two }: Omit<Draw, "kind">): TraceOperation => {
   const trace = pick(["t0", "t0", "t1"], one)
   const parentSpanId = two % 4 === 0 ? undefined : `${trace}.${two % 5}`
+  const isRemote = (one + two) % 3 === 0
   const made = otlpSpan(trace, `${trace}.${three % 5}`, {
+    ...(isRemote ? { parentIsRemote: true } : {}),
+    details: details({ ...(isRemote ? { metadata: { flags: 0x300 } } : {}), name: "span" }),
     ...(parentSpanId === undefined ? {} : { parentSpanId }),
     causedBy: one % 3 === 0 ? [`${trace}.${one % 7}`, "s1"] : [],
     startedAt: at(three % 6),

@@ -1,7 +1,7 @@
 /** The page of events as people use it, over some thousand events. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
-import { actions, COUNT, countOf, eventsWorld, LONG_TEXT } from "./EventsWorld.ts"
+import { actions, COUNT, countOf, eventsWorld, LARGE_TEXT, LONG_TEXT } from "./EventsWorld.ts"
 
 const { becomes, begin, itIsUsable, parameter, send, total, world } = eventsWorld()
 const { assertQuiet } = world
@@ -150,6 +150,17 @@ describe("an event", () => {
     await page.getByRole("button", { name: "Copy JSON" }).click()
     const copied = await page.evaluate("navigator.clipboard.readText()")
     assert.strictEqual(JSON.parse(String(copied)).metadata.note, LONG_TEXT)
+    assertQuiet()
+  })
+
+  it("loads values that are stored apart when they are asked for", async () => {
+    const page = await begin("/events?event=43")
+    const apart = page.getByRole("list", { name: "Values stored apart" })
+    await apart.getByText("answer", { exact: true }).waitFor()
+    await apart.getByRole("button", { name: "Load all" }).click()
+    await apart.getByRole("button", { name: "Show all" }).click()
+    await apart.getByText(LARGE_TEXT).waitFor()
+    await world.visit.assertSound("events-apart")
     assertQuiet()
   })
 

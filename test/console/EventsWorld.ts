@@ -19,6 +19,9 @@ const HOSTILE = '<img src=x onerror="document.title=1">'
 /** An event with a long text, by its sequence number less one. */
 const LONG_EVENT = 41
 export const LONG_TEXT = "a long text ".repeat(500)
+/** One whose metadata has no room in it, after that. */
+const LARGE_EVENT = 42
+export const LARGE_TEXT = `${"a large text ".repeat(4_000)}ends`
 /** One a minute, the last of them now. */
 const START = Date.now() - COUNT * 60_000
 
@@ -33,7 +36,8 @@ const event = (n: number) => ({
   metadata: {
     amount: n,
     request: { region: n % 2 === 0 ? "eu" : "us" },
-    ...(n === LONG_EVENT ? { note: LONG_TEXT } : {})
+    ...(n === LONG_EVENT ? { note: LONG_TEXT } : {}),
+    ...(n === LARGE_EVENT ? { answer: LARGE_TEXT } : {})
   }
 })
 

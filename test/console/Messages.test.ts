@@ -6,7 +6,8 @@ import {
   conversationOf,
   inputAndOutput,
   isRef,
-  type Message
+  type Message,
+  refsIn
 } from "../../src/console/parts/Messages.ts"
 import { operationsOf, plain } from "../services/ingest/otlp/support/Exports.ts"
 
@@ -144,6 +145,17 @@ describe("the conversation of a call of a model", () => {
         conversationOf(Object.fromEntries(texts))
       })
     )
+  })
+})
+
+describe("references in a value", () => {
+  it("are found with their paths, wherever they are", () => {
+    const value = { $ref: "sha256:0", bytes: 9, preview: "p" }
+    assert.deepStrictEqual(refsIn({ a: [1, value, { "b.c": value }], d: "$ref", e: null }), [
+      { path: "a[1]", value },
+      { path: "a[2].b.c", value }
+    ])
+    assert.deepStrictEqual(refsIn(undefined), [])
   })
 })
 

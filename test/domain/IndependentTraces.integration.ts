@@ -9,12 +9,14 @@ import {
   endExecution,
   endSpan,
   erase,
+  otlpEvents,
   otlpSpan,
   Partition,
   startExecution,
   startSpan,
   TENANT
 } from "../actors/support/Traces.ts"
+import { FactChain, bodies as placed } from "../adapters/clickhouse/support/StoredFacts.ts"
 import { judgeFacts } from "../support/IndependentTrace.ts"
 
 const HOSTILE = '“ü” \t\n\u0001"\\/ 😀 \u2028'
@@ -51,6 +53,27 @@ describe("the independent implementation of traces", () => {
     const { output, status } = judgeFacts(bodies, "--exact")
     assert.strictEqual(status, 0, output)
     assert.include(output, `tenant ${TENANT} length ${bodies.length} head`)
+  })
+
+  it("takes events before their span only where OpenTelemetry has sent them", () => {
+    const partition = new Partition()
+    const event = { eventId: "e", eventType: "log", timestamp: at(0) }
+    partition.run(otlpEvents("trace", "span", [event]))
+    partition.run(otlpSpan("trace", "span"))
+    const { output, status } = judgeFacts(partition.bodies, "--exact")
+    assert.strictEqual(status, 0, output)
+    const api = new FactChain(TENANT)
+    api.start("run")
+    api.event("run", "span", 1)
+    assert.include(judgeFacts(placed(api.all)).output, "of a span that has not started")
+  })
+
+  it("takes values of an event, whose execution has not started", () => {
+    const values = new FactChain(TENANT)
+    values.payload("values", "event", "x".repeat(100))
+    values.erase("values")
+    const { output, status } = judgeFacts(placed(values.all))
+    assert.strictEqual(status, 0, output)
   })
 
   it("finds them intact when they are erased, and not if nothing says so", () => {

@@ -144,6 +144,7 @@ describe("an execution that memory has forgotten", () => {
         yield* partition.restartSequencer
         assert.deepStrictEqual(yield* partition.each(sent, records), ["existing", "existing"])
         assert.strictEqual((yield* factsInTopic).length, before.length + 1)
+        yield* checkTopic
       })
     )
   )

@@ -19,6 +19,24 @@ export const isRef = (value: unknown): value is ValueRef =>
   && typeof value["bytes"] === "number"
   && typeof value["preview"] === "string"
 
+/** References of one object that are shown: as many as an event or a span has. */
+const REFS_MAX = 1_000
+
+/** The references in a value, each with its path. */
+export const refsIn = (
+  value: unknown,
+  path = ""
+): ReadonlyArray<{ readonly path: string; readonly value: ValueRef }> => {
+  if (isRef(value)) return [{ path, value }]
+  if (typeof value !== "object" || value === null) return []
+  const members = Array.isArray(value)
+    ? value.map((item, at) => [`${path}[${at}]`, item] as const)
+    : Object.entries(value).map(
+        ([key, item]) => [path === "" ? key : `${path}.${key}`, item] as const
+      )
+  return members.flatMap(([at, item]) => refsIn(item, at)).slice(0, REFS_MAX)
+}
+
 export type Part =
   | { readonly kind: "text"; readonly text: string | ValueRef }
   | { readonly kind: "call"; readonly name: string; readonly input: unknown }

@@ -444,10 +444,13 @@ export class Partition {
   }
 }
 
-const sideIn = ({ details, type }: TraceFact): Pick<LoadedFact, "side"> => {
-  const kind = details?.metadata?.["kind"]
-  const isSide = type === "span.started" && (kind === "CLIENT" || kind === "SERVER")
-  return isSide ? { side: kind } : {}
+const saidIn = ({ details, type }: TraceFact): Pick<LoadedFact, "parentIsRemote" | "side"> => {
+  const { flags, kind } = details?.metadata ?? {}
+  if (type !== "span.started") return {}
+  return {
+    ...(kind === "CLIENT" || kind === "SERVER" ? { side: kind } : {}),
+    ...(flags === 0x300 ? { parentIsRemote: true } : {})
+  }
 }
 
 /** What the store would tell of an execution; it has erased what was to be erased. */
@@ -470,7 +473,7 @@ const toLoaded = (rows: ReadonlyArray<StoredRow>): LoadedExecution => {
           : {
               body,
               detailsBytes: Buffer.byteLength(JSON.stringify(fact.details ?? "")),
-              ...sideIn(fact)
+              ...saidIn(fact)
             }
       ),
     marked

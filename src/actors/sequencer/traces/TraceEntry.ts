@@ -228,6 +228,12 @@ export class ExecutionEntry {
     return parent_span_id === null || this.span(parent_span_id) === undefined
   }
 
+  /** Of a span that was erased nothing says that its parent is of another process. */
+  #asRoot(span: StoredSpan): StoredSpan {
+    const isErased = span.fact_number < this.header.erased_through
+    return isErased ? { ...span, parent_is_remote: false } : span
+  }
+
   *#localRoots(): Generator<StoredSpan> {
     const seen = new Set<string>()
     for (let level: ExecutionEntry | undefined = this; level; level = level.#below) {
@@ -247,7 +253,7 @@ export class ExecutionEntry {
   #countRoots(budget?: LinkBudget): LocalRoots {
     let [roots, count] = [NO_ROOTS, 0]
     for (const span of this.#localRoots()) {
-      roots = withRoot(roots, span)
+      roots = withRoot(roots, this.#asRoot(span))
       count += 1
     }
     if (budget !== undefined) takeForRoots(budget, count)
@@ -344,6 +350,7 @@ export class ExecutionEntry {
         return
       case "execution.erased":
         header.erased_through = core.fact_number
+        header.roots = undefined
         this.#forgetPayloads()
         return
       case "span.started":
@@ -355,7 +362,8 @@ export class ExecutionEntry {
         const ended = { ...span, status, ended_at }
         this.spans.set(span_id, ended)
         const { roots } = header
-        if (roots !== undefined && this.#isLocalRoot(ended)) header.roots = withEnd(roots, ended)
+        if (roots !== undefined && this.#isLocalRoot(ended))
+          header.roots = withEnd(roots, this.#asRoot(ended))
         return
       }
       case "span.amended": {
@@ -408,7 +416,7 @@ export class ExecutionEntry {
     if (!this.#isLocalRoot(span)) return
     this.#addOrphan(span.parent_span_id ?? NO_PARENT, span_id)
     const { roots } = this.header
-    if (roots !== undefined) this.header.roots = withRoot(roots, span)
+    if (roots !== undefined) this.header.roots = withRoot(roots, this.#asRoot(span))
   }
 
   /** The span is below another one from now on; what it introduced, that one does. */

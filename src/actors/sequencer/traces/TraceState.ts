@@ -52,13 +52,15 @@ const unpack = (
   const named = new Set(
     marked.filter((fact) => !isCounted(fact, eventsBefore)).map(({ hash }) => hash)
   )
-  for (const { body, detailsBytes: bytes, side } of facts) {
+  for (const { body, detailsBytes: bytes, parentIsRemote, side } of facts) {
     const fact = parseFact(body)
     if (fact?.execution_id !== executionId || fact.tenant_id !== tenantId) return undefined
     if (!holdsItsHashes(fact) || !named.delete(fact.hash)) return undefined
     const { details_hash: hash, details_salt: salt } = fact
     entry.fold(fact, hash === undefined || salt === undefined ? undefined : { hash, salt, bytes })
-    if (fact.type === "span.started" && side !== undefined) entry.noteSide(fact.span_id, side)
+    if (fact.type !== "span.started") continue
+    if (parentIsRemote === true) entry.noteRemoteParent(fact.span_id)
+    if (side !== undefined) entry.noteSide(fact.span_id, side)
   }
   const { header } = entry
   if (marked.every(holdsValues)) entry.holdValues(formatMicros(nowMicros))

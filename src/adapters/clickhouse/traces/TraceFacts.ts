@@ -30,6 +30,7 @@ import {
   newestBy,
   ofExecution,
   SPAN_ERROR,
+  SPAN_IS_REMOTE,
   SPAN_NAME,
   SPAN_SIDE,
   STRUCTURE,
@@ -329,7 +330,7 @@ const structures = (
     "load",
     () =>
       `SELECT tenant_id, execution_id, fact_number, ${WITHOUT_DETAILS},`
-      + ` toUInt64(${DETAILS_BYTES}), ${SPAN_SIDE}, scope FROM ${store.facts}`
+      + ` toUInt64(${DETAILS_BYTES}), ${SPAN_SIDE}, ${SPAN_IS_REMOTE}, scope FROM ${store.facts}`
       + ` WHERE ${ofTenants(executions)} AND ${scopes}`
       + ` AND (tenant_id, execution_id) IN ${pairsOf(executions)}`
       + ` ${newestBy("tenant_id, execution_id, fact_number, hash")}`,
@@ -340,6 +341,7 @@ const structures = (
       body: row.string(),
       detailsBytes: row.uint64(),
       side: row.string(),
+      isRemote: row.uint8() === 1,
       isEvent: row.uint8() === Scope.event
     }),
     { settings: LOAD_SETTINGS }
@@ -386,10 +388,12 @@ export const makeLoad = (store: StoreClient): Store["load"] =>
               factNumber <= last && (!isEvent || factNumber < eventsBefore)
           )
           .map(
-            ({ body, detailsBytes, side }): LoadedFact =>
-              side === "CLIENT" || side === "SERVER"
-                ? { body, detailsBytes, side }
-                : { body, detailsBytes }
+            ({ body, detailsBytes, isRemote, side }): LoadedFact => ({
+              body,
+              detailsBytes,
+              ...(side === "CLIENT" || side === "SERVER" ? { side } : {}),
+              ...(isRemote ? { parentIsRemote: true } : {})
+            })
           )
       }
     })

@@ -74,6 +74,14 @@ export const SPAN_SIDE =
   `if(type = 'span.started' AND match(body, '"kind":"(CLIENT|SERVER)"'),`
   + ` JSONExtractString(${readable("body")}, 'details', 'metadata', 'kind'), '')`
 
+/** Bits of the flags of a span that say that its parent is of another process. */
+const REMOTE = 0x300
+
+/** 1 of a span whose details say that its parent is of another process. */
+export const SPAN_IS_REMOTE =
+  `toUInt8(type = 'span.started' AND match(body, '"flags":[0-9]') AND bitAnd(`
+  + `JSONExtractUInt(${readable("body")}, 'details', 'metadata', 'flags'), ${REMOTE}) = ${REMOTE})`
+
 /** Of the details of a span what a graph shows: its name, and the JSON text of its error. */
 export const SPAN_NAME = `JSONExtractString(${readable("body")}, 'details', 'name')`
 export const SPAN_ERROR = `JSONExtractRaw(${readable("body")}, 'details', 'error')`

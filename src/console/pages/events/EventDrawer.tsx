@@ -5,6 +5,7 @@ import { useAnswer } from "../../api/Answer.ts"
 import { Copy, Failure, Loading, Outcome, State, Time } from "../../parts/Basics.tsx"
 import { count } from "../../parts/Format.ts"
 import { Json } from "../../parts/Json.tsx"
+import { LargeValues } from "../../parts/Value.tsx"
 import { curlOf } from "../../state/Copying.ts"
 import { addressOf, type EventsView } from "../../state/EventsView.ts"
 import { whereValue } from "../../state/Where.ts"
@@ -65,6 +66,7 @@ const Shown = ({ event, view }: { readonly event: AuditEvent; readonly view: Eve
     <Near event={event} view={view} />
     <h3>Event</h3>
     <Json label="The event as JSON" value={event} />
+    <LargeValues of={event.metadata} />
     <p class="actions">
       <Copy label="Copy as curl" text={curlOf(eventPath(event.sequence_number))} />
       <Copy label="Copy link" text={location.href} />

@@ -1,79 +1,13 @@
 /** One span: what it was asked and answered, what it was given and returned, how it failed, all of it. */
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useRef } from "preact/hooks"
 import type { Span, TraceEventList } from "../../../client/gen/Api.d.ts"
-import { failureOf, useAnswer } from "../../api/Answer.ts"
-import { type ApiFailure, callText } from "../../api/Client.ts"
+import { useAnswer } from "../../api/Answer.ts"
 import { Copy, Failure, Id, Loading, RunStatus, Time } from "../../parts/Basics.tsx"
-import { bytes, count, duration } from "../../parts/Format.ts"
+import { count, duration } from "../../parts/Format.ts"
 import { Json } from "../../parts/Json.tsx"
-import {
-  conversationOf,
-  inputAndOutput,
-  isRef,
-  type Message,
-  type Part,
-  type ValueRef
-} from "../../parts/Messages.ts"
+import { conversationOf, inputAndOutput, type Message, type Part } from "../../parts/Messages.ts"
 import { microsOf } from "../../parts/SpanTree.ts"
-
-/** Characters that are shown before somebody asks for more. */
-const SHOWN = 2_000
-
-/** A text; of a long one its beginning. */
-const Long = ({ text }: { readonly text: string }) => {
-  const [isWhole, setWhole] = useState(false)
-  const isLong = text.length > SHOWN
-  return (
-    <>
-      <span class="text">{isLong && !isWhole ? `${text.slice(0, SHOWN)} …` : text}</span>
-      {isLong ? (
-        <p class="actions">
-          <button type="button" class="quiet" onClick={() => setWhole(!isWhole)}>
-            {isWhole ? "Show less" : `Show all ${count(text.length)} characters`}
-          </button>
-        </p>
-      ) : undefined}
-    </>
-  )
-}
-
-/** A value that is stored apart: its beginning, and the whole of it when it is asked for. */
-const Apart = ({ value }: { readonly value: ValueRef }) => {
-  const [text, setText] = useState<string | undefined>(undefined)
-  const [failure, setFailure] = useState<ApiFailure | undefined>(undefined)
-  const [isBusy, setBusy] = useState(false)
-  const load = () => {
-    setBusy(true)
-    setFailure(undefined)
-    callText(`/api/v1/payloads/${value.$ref.replace(/^sha256:/, "")}`)
-      .then(setText, (error) => setFailure(failureOf(error)))
-      .finally(() => setBusy(false))
-  }
-  if (text !== undefined) return <Long text={text} />
-  return (
-    <>
-      <span class="text">{value.preview} …</span>
-      {failure === undefined ? undefined : <Failure failure={failure} />}
-      <p class="actions">
-        {value.truncated === true ? (
-          <span class="faint">{bytes(value.bytes)}, of which only the beginning was kept</span>
-        ) : (
-          <button type="button" class="quiet" disabled={isBusy} onClick={load}>
-            {isBusy ? "Loading …" : `Load all ${bytes(value.bytes)}`}
-          </button>
-        )}
-      </p>
-    </>
-  )
-}
-
-/** A value as people read it: texts as they are, the rest as JSON. */
-const Value = ({ value }: { readonly value: unknown }) =>
-  isRef(value) ? (
-    <Apart value={value} />
-  ) : (
-    <Long text={typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "")} />
-  )
+import { LargeValues, Value } from "../../parts/Value.tsx"
 
 const PartOf = ({ part }: { readonly part: Part }) => {
   switch (part.kind) {
@@ -179,6 +113,7 @@ const EventsOf = ({ span }: { readonly span: Span }) => {
                 <div class="said">
                   <Value value={payload} />
                 </div>
+                <LargeValues of={payload} />
               </details>
             )}
           </li>

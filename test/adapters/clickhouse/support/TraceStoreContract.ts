@@ -944,15 +944,24 @@ export const traceStoreContract = <E>(
         const chain = new FactChain("many")
         const ids = Array.from({ length: 6_000 }, (_, n) => `execution-${n}-${"é".repeat(40)}`)
         for (const id of ids) chain.start(id)
-        const kinds = [{ kind: "CLIENT" }, { attributes: { kind: "SERVER" } }, { kind: "INTERNAL" }]
+        const kinds = [
+          { kind: "CLIENT", flags: 0x301 },
+          { attributes: { kind: "SERVER", flags: 0x300 } },
+          { kind: "INTERNAL", flags: 0x101 }
+        ]
         for (const [n, metadata] of kinds.entries()) {
           chain.span(ids[0]!, `s${n}`, undefined, metadata)
         }
         yield* stored(chain.all)
         const [sided] = yield* store.load([{ tenantId: "many", id: ids[0]! }], [])
         assert.deepStrictEqual(
-          sided!.facts.map(({ side }) => side),
-          [undefined, "CLIENT", undefined, undefined]
+          sided!.facts.map(({ parentIsRemote, side }) => [side, parentIsRemote]),
+          [
+            [undefined, undefined],
+            ["CLIENT", true],
+            [undefined, undefined],
+            [undefined, undefined]
+          ]
         )
         const keys = ids.map((id) => ({ tenantId: "many", id }))
         const roots = ids.map((id) => ({ tenantId: "many", id: `root-${id}` }))
