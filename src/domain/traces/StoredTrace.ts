@@ -63,7 +63,11 @@ export const StoredSpan = Schema.Struct({
       Schema.Struct({
         ...mark,
         was: Schema.optionalKey(
-          Schema.Struct(shown).annotate({
+          Schema.Struct({
+            place: sha256("Of its start, parent, type and causes."),
+            status: shown.status,
+            ended_at: shown.ended_at
+          }).annotate({
             description: "What it was with these details; absent for what a span.amended has."
           })
         )

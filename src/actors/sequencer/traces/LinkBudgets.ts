@@ -9,6 +9,8 @@ export const SEARCH_LINKS_MAX = 100_000
 /** Links of a tenant at once, about 40 ms of one partition. Honest traces need a few per span. */
 export const TENANT_LINKS_MAX = 250_000
 const MICROS_TO_REFILL = 1_000_000
+/** From this weight on an execution takes no further span, and no other content is remembered. */
+export const EXECUTION_WEIGHT_MAX = 150_000
 /** Links that a local root counts as, when the roots of an execution are counted anew. */
 const LINKS_PER_ROOT = 8
 

@@ -26,10 +26,9 @@ import { closesCycle, type ExecutionEntry, type ImpliedEnd } from "./TraceEntry.
 import {
   cycleOf,
   cycleRefusal,
-  SPANS_MAX,
+  fullRefusal,
   type TraceDecision,
-  type TraceRefusal,
-  tooManySpans
+  type TraceRefusal
 } from "./TraceRefusals.ts"
 
 /** Spans that a command moves from one parent to another: a fact each, 20 ms of one partition. */
@@ -241,7 +240,7 @@ export class OtlpSpans {
     }
     const closes = this.#closes(known, operation)
     if (closes !== false) return cycleRefusal(spanId, closes, this.#command.links)
-    return known.header.spanCount >= SPANS_MAX ? tooManySpans(executionId) : undefined
+    return fullRefusal(executionId, known.header)
   }
 
   #accepted(): ReadonlyArray<Recording> {

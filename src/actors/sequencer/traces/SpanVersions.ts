@@ -5,6 +5,7 @@
  * larger text. When a span has started, and whether it is a root, stays as it was first sent: by that
  * it is decided what the execution is. Decides on no facts.
  */
+import { sha256Hex } from "../../../domain/Identifiers.ts"
 import { quote } from "../../../domain/json/CanonicalJson.ts"
 import type { StoredSpan } from "../../../domain/traces/StoredTrace.ts"
 import {
@@ -47,6 +48,9 @@ type Place = Pick<StoredSpan, "caused_by_span_ids" | "parent_span_id" | "span_ty
 const placeOf = ({ caused_by_span_ids, parent_span_id, span_type, started_at }: Place): string =>
   JSON.stringify([started_at, parent_span_id, span_type, caused_by_span_ids])
 
+/** The same in 64 hex digits: a span may name many causes. */
+export const placeHash = (place: Place): string => sha256Hex(placeOf(place))
+
 const placeIn = (operation: RecordOtlpSpan): string =>
   placeOf({
     started_at: operation.startedAt,
@@ -87,14 +91,17 @@ export const isKnownOther = (
   { others = [] }: StoredSpan,
   operation: RecordOtlpSpan,
   whole: PreparedDetails
-): boolean =>
-  others.some((other) =>
+): boolean => {
+  if (others.length === 0) return false
+  const place = sha256Hex(placeIn(operation))
+  return others.some((other) =>
     other.was === undefined
       ? isOf(other, whole)
-      : placeOf(other.was) === placeIn(operation)
+      : other.was.place === place
         && isEnd(endOf(operation), other.was)
         && isOf(other, operation.details)
   )
+}
 
 /** Texts that compare as ends and sizes do. */
 const rankOf = (end: SpanEnd | undefined, bytes: number): ReadonlyArray<string> => [

@@ -14,7 +14,12 @@ import type {
   TerminalStatus
 } from "../../../domain/traces/TraceFact.ts"
 import type { Side } from "../../../domain/traces/TraceOperation.ts"
-import { type LinkBudget, SEARCH_LINKS_MAX, takeForRoots } from "./LinkBudgets.ts"
+import {
+  EXECUTION_WEIGHT_MAX,
+  type LinkBudget,
+  SEARCH_LINKS_MAX,
+  takeForRoots
+} from "./LinkBudgets.ts"
 import {
   type Introducer,
   introducesBefore,
@@ -24,6 +29,7 @@ import {
   withEnd,
   withRoot
 } from "./LocalRoots.ts"
+import { placeHash } from "./SpanVersions.ts"
 import { laterOf } from "./TraceTimes.ts"
 
 /** What is kept of the details of a span: enough to know them again. */
@@ -32,8 +38,11 @@ export interface DetailsMark extends Pick<PreparedDetails, "salt" | "hash"> {
   readonly bytes: number
 }
 
-/** Other contents of a span that are remembered, about 150 bytes each. */
+/** Other contents of a span that are remembered. */
 const OTHERS_MAX = 16
+/** Links, and other contents, that take as much memory as a span without them: about a kilobyte. */
+const LINKS_PER_SPAN = 8
+const OTHERS_PER_SPAN = 3
 
 /** Values of an execution that are remembered, about 100 bytes each. */
 const PAYLOADS_MAX = 100
@@ -51,6 +60,8 @@ export type Logged =
 /** As the changelog has it, and what follows from the rest of an entry. */
 export interface ExecutionHeader extends Mutable<Omit<StoredExecution, "partial">> {
   spanCount: number
+  /** Of the spans: what is kept of them, in spans without links and other contents. */
+  weight: number
   /** Offset on `alk.traces` before which it has no events. */
   events_from: number
   logged: Logged
@@ -87,6 +98,7 @@ const emptyHeader = (touchedAt: number): ExecutionHeader => ({
   last_offset: -1,
   touched_at: touchedAt,
   spanCount: 0,
+  weight: 0,
   events_from: 0,
   logged: "whole",
   complete: true,
@@ -210,13 +222,13 @@ export class ExecutionEntry {
 
   noteSide(id: string, side: Side): void {
     const span = this.span(id)
-    if (span !== undefined) this.spans.set(id, { ...span, side })
+    if (span !== undefined) this.put(id, { ...span, side })
   }
 
   /** The parent of a span is of another process. */
   noteRemoteParent(id: string): void {
     const span = this.span(id)
-    if (span !== undefined) this.spans.set(id, { ...span, parent_is_remote: true })
+    if (span !== undefined) this.put(id, { ...span, parent_is_remote: true })
   }
 
   /** Count the local roots where it depends on them whether the execution waits. */
@@ -305,9 +317,15 @@ export class ExecutionEntry {
     this.lastFact = above.lastFact
   }
 
-  /** Add a span of a record. */
+  get #remembersMore(): boolean {
+    return this.header.weight < EXECUTION_WEIGHT_MAX
+  }
+
+  /** Add a span, or put it in the place of what is known of it. */
   put(id: string, span: StoredSpan): void {
-    if (this.span(id) === undefined) this.header.spanCount += 1
+    const before = this.span(id)
+    if (before === undefined) this.header.spanCount += 1
+    this.header.weight += weightOf(span) - (before === undefined ? 0 : weightOf(before))
     this.spans.set(id, span)
   }
 
@@ -360,7 +378,7 @@ export class ExecutionEntry {
         const span = this.span(span_id)
         if (span === undefined) return
         const ended = { ...span, status, ended_at }
-        this.spans.set(span_id, ended)
+        this.put(span_id, ended)
         const { roots } = header
         if (roots !== undefined && this.#isLocalRoot(ended))
           header.roots = withEnd(roots, this.#asRoot(ended))
@@ -371,8 +389,8 @@ export class ExecutionEntry {
         if (span === undefined) return
         const { hash, salt } = details ?? {}
         const isOther = hash !== undefined && salt !== undefined
-        this.spans.set(core.span_id, {
-          ...(isOther ? withOther(span, { salt, hash }) : span),
+        this.put(core.span_id, {
+          ...(isOther && this.#remembersMore ? withOther(span, { salt, hash }) : span),
           ...(core.shared_span_id === undefined ? {} : { shared: true })
         })
         if (core.parent_span_id !== undefined) this.#move(core.span_id, core.parent_span_id)
@@ -400,12 +418,17 @@ export class ExecutionEntry {
       ended_at: null,
       fact_number: core.fact_number,
       details: markOf(details),
-      ...(before === undefined ? {} : { others: othersWith(before) }),
+      ...(before === undefined
+        ? {}
+        : { others: this.#remembersMore ? othersWith(before) : (before.others ?? []) }),
       ...(before?.shared === true ? { shared: true } : {})
     }
     this.put(span_id, span)
-    // Whatever it was before counts no more.
-    if (before !== undefined) this.header.roots = undefined
+    if (before !== undefined) {
+      // Whatever it was before counts no more; the ids that it named are still known.
+      this.header.roots = undefined
+      this.header.weight += Math.floor(before.caused_by_span_ids.length / LINKS_PER_SPAN)
+    }
     if (this.isMissing(span_id)) {
       this.#setMissing(span_id, false)
       // Its children are no local roots any more.
@@ -423,7 +446,7 @@ export class ExecutionEntry {
   #move(id: string, parent: string): void {
     const { introducer } = this.header
     const moved = { ...this.span(id)!, parent_span_id: parent }
-    this.spans.set(id, moved)
+    this.put(id, moved)
     this.header.roots = undefined
     this.#expect(parent)
     if (this.#isLocalRoot(moved)) this.#addOrphan(parent, id)
@@ -467,13 +490,15 @@ const withOther = (span: StoredSpan, other: Others[number]): StoredSpan => ({
 
 /** The other contents of a span that is about to get a new one. */
 const othersWith = (span: StoredSpan): Others => {
-  const { caused_by_span_ids, details, ended_at, others = [], parent_span_id } = span
-  const { span_type, started_at, status } = span
+  const { details, ended_at, others = [], status } = span
   if (details === null) return others
   const { hash, salt } = details
-  const was = { parent_span_id, caused_by_span_ids, span_type, started_at, status, ended_at }
+  const was = { place: placeHash(span), status, ended_at }
   return withOther(span, { salt, hash, was }).others ?? []
 }
+
+const weightOf = ({ caused_by_span_ids: links, others = [] }: StoredSpan): number =>
+  1 + Math.floor(links.length / LINKS_PER_SPAN) + Math.floor(others.length / OTHERS_PER_SPAN)
 
 /** What a span follows from: its parent, and its causes. */
 const sourcesOf = ({ caused_by_span_ids, parent_span_id }: StoredSpan): ReadonlyArray<string> =>

@@ -34,7 +34,8 @@ const spanKey = ({ executionId, tenantId }: ExecutionEntry, spanId: string): str
 
 /** The record of an execution, its last fact at an offset. */
 const executionRecord = (entry: ExecutionEntry, lastOffset: number): StateRecord => {
-  const { complete, events_from, introducer, logged, roots, spanCount, ...stored } = entry.header
+  const { complete, events_from, introducer, logged, roots, spanCount, weight, ...stored } =
+    entry.header
   const value: StoredExecution = { ...stored, last_offset: lastOffset, partial: logged !== "whole" }
   return { key: executionKey(entry), value: JSON.stringify(value) }
 }
@@ -117,6 +118,7 @@ const entryOf = (
   const entry = ExecutionEntry.of(tenantId, executionId, {
     ...stored,
     spanCount: 0,
+    weight: 0,
     events_from: 0,
     logged: partial ? "in part" : "whole",
     complete: !partial,

@@ -4,7 +4,7 @@
  */
 import type { StoredExecution } from "../../../domain/traces/StoredTrace.ts"
 import type { TraceErrorCode, TraceResult } from "../../../domain/traces/TraceOperation.ts"
-import type { LinkBudget } from "./LinkBudgets.ts"
+import { EXECUTION_WEIGHT_MAX, type LinkBudget } from "./LinkBudgets.ts"
 
 /** Spans of one execution, its root included. */
 export const SPANS_MAX = 100_000
@@ -62,12 +62,26 @@ export const endedOtherwise = (
       + status
   )
 
-export const tooManySpans = (executionId: string): TraceRefusal =>
+const tooManySpans = (executionId: string): TraceRefusal =>
   refuse(
     "too_many_spans",
     `execution_id: ${named(executionId)} has ${SPANS_MAX} spans, the most that an execution may `
       + "have; start a new execution"
   )
+
+/** Why an execution takes no further span; undefined if it does. */
+export const fullRefusal = (
+  executionId: string,
+  { spanCount, weight }: { readonly spanCount: number; readonly weight: number }
+): TraceRefusal | undefined => {
+  if (spanCount >= SPANS_MAX) return tooManySpans(executionId)
+  if (weight < EXECUTION_WEIGHT_MAX) return undefined
+  return refuse(
+    "too_many_spans",
+    `execution_id: ${named(executionId)} has as many links between its spans as an execution may `
+      + "have; start a new execution"
+  )
+}
 
 const tooManyLinks = (spanId: string): TraceRefusal =>
   refuse(

@@ -97,7 +97,7 @@ const DEFAULT_LIMITS: EvictionLimits = {
   evictedMax: EVICTED_ENTRIES_MAX
 }
 
-const sizeOf = (entry: ExecutionEntry): number => 1 + entry.spans.size
+const sizeOf = ({ header }: ExecutionEntry): number => 1 + header.weight
 
 export class TraceState {
   readonly #tenants = new Map<string, TenantTraces>()
@@ -114,7 +114,7 @@ export class TraceState {
   readonly #links = new LinkBudgets()
   #size = 0
 
-  /** Executions and spans in memory. */
+  /** Executions and spans in memory, by their weight. */
   get size(): number {
     this.#settle()
     return this.#size
@@ -162,9 +162,10 @@ export class TraceState {
         entry.put(id, span)
         entry.unlogged?.delete(id)
       }
-      const { spanCount } = entry.header
+      const { spanCount, weight } = entry.header
       Object.assign(entry.header, known.header, {
         spanCount,
+        weight,
         touched_at: nowMicros,
         complete: true
       })
@@ -273,9 +274,9 @@ export class TraceState {
         this.#insert(changed)
         continue
       }
-      const before = known.spans.size
+      const before = sizeOf(known)
       known.absorb(changed)
-      this.#size += known.spans.size - before
+      this.#size += sizeOf(known) - before
       this.#indexSpans(known, changed.spans.keys())
       for (const id of changed.spans.keys()) known.unlogged?.delete(id)
       this.#order(known, hasFacts)

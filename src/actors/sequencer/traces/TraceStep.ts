@@ -27,15 +27,14 @@ import {
   cycleRefusal,
   endedOtherwise,
   executionHasEnded,
+  fullRefusal,
   holdsValuesOnly,
   named,
   noExecution,
   noSpan,
   refuse,
-  SPANS_MAX,
   spanHasEnded,
-  type TraceDecision,
-  tooManySpans
+  type TraceDecision
 } from "./TraceRefusals.ts"
 import { endOf } from "./TraceTimes.ts"
 
@@ -185,7 +184,8 @@ const startSpan = (
   }
   const closes = closesCycle(entry, spanId, [parent, ...causedBy], command.links)
   if (closes !== false) return cycleRefusal(spanId, closes, command.links)
-  if (header.spanCount >= SPANS_MAX) return tooManySpans(executionId)
+  const full = fullRefusal(executionId, header)
+  if (full !== undefined) return full
   command.recordSpan(entry, spanId, { ...operation, parent, causes: causedBy })
   command.recordPayloads(entry, spanId, operation.payloads)
   return { outcome: "created", execution_id: executionId, span_id: spanId }

@@ -2,6 +2,7 @@
 
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
+import { EXECUTION_WEIGHT_MAX } from "../../../../src/actors/sequencer/traces/LinkBudgets.ts"
 import { MOVED_CHILDREN_MAX } from "../../../../src/actors/sequencer/traces/OtlpStep.ts"
 import { SPANS_MAX } from "../../../../src/actors/sequencer/traces/TraceRefusals.ts"
 import { derivedUuid } from "../../../../src/domain/Identifiers.ts"
@@ -572,6 +573,23 @@ describe("OpenTelemetry spans", () => {
         ["a", 0]
       ]
     )
+  })
+
+  it("weigh more with their links and other contents, and no execution is too heavy", () => {
+    const partition = new Partition()
+    const causes = (from: number) => Array.from({ length: 256 }, (_, n) => `cause-${from + n}`)
+    const span = (n: number) => child("b", "a", { endedAt: at(n), causedBy: causes(256 * n) })
+    partition.run(span(1))
+    assert.strictEqual(partition.state.size, 1 + 33)
+    // Each content is shown in turn: ids that were named before are still known.
+    for (let n = 2; n <= 4; n++) partition.run(span(n))
+    assert.strictEqual(partition.state.size, 1 + 33 + 3 * 32 + 1)
+    const { header } = partition.state.execution(TENANT, "t")!
+    header.weight = EXECUTION_WEIGHT_MAX
+    const { errors } = partition.run(child("c", "a"))
+    assert.match(errors[0]?.message ?? "", /as many links between its spans as an execution may/)
+    partition.run(span(5))
+    assert.strictEqual(partition.view("t").span("b")?.ended_at, at(5))
   })
 
   it("have a limit per execution, and those that are there stay", () => {

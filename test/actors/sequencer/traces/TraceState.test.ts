@@ -256,7 +256,7 @@ describe("a loaded execution", () => {
     assert.isTrue(memory.state.take(loaded(1, 2), microsOf(NOW)))
     const draft = new TraceDraft(memory.state, new Map(), NOW)
     const own = [startExecution("e"), endExecution("e"), startSpan("e", "c"), erase("e")]
-    const { errors } = applyTraces(draft, command(TENANT, own), () => undefined)
+    const { errors } = applyTraces(draft, command(TENANT, own))
     assert.deepStrictEqual(
       errors.map(({ code }) => code),
       ["id_conflict", "not_found", "not_found", "not_found"]
