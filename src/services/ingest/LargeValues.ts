@@ -5,8 +5,7 @@
  */
 import { sha256Hex } from "../../domain/Identifiers.ts"
 import { canonicalize, quote } from "../../domain/json/CanonicalJson.ts"
-import { isObject, type JsonObject, type JsonValue } from "../../domain/json/Json.ts"
-import { NESTING_MAX } from "../../domain/json/StrictJson.ts"
+import { isObject, type JsonObject, type JsonValue, NESTING_MAX } from "../../domain/json/Json.ts"
 import { isLonger } from "../../domain/json/TextSize.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import {

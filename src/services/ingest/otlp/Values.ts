@@ -6,7 +6,7 @@
 import { sha256Hex } from "../../../domain/Identifiers.ts"
 import { canonicalize } from "../../../domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
-import { NESTING_MAX } from "../../../domain/json/StrictJson.ts"
+import { NESTING_MAX } from "../../../domain/json/Json.ts"
 import { mended } from "./BrokenText.ts"
 import type { AnyValue, KeyValue } from "./gen/opentelemetry/proto/common/v1/common_pb.js"
 import type { Path, RepairLog } from "./RepairLog.ts"
