@@ -24,7 +24,7 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   // Runs anywhere, without a package: of the service it knows the API and how JSON is read.
   client: ["domain/json"],
   // In the browser: of the service it knows the API, what reads JSON, and what checks packs.
-  console: ["domain", "client", "exports/verifiers"]
+  console: ["domain", "client", "exports/checker"]
 }
 
 /** Rooms inside a room, from the lowest to the highest: each may import those before it. */
@@ -35,7 +35,7 @@ const floors: Readonly<Record<string, ReadonlyArray<string>>> = {
   console: ["api", "proof", "state", "parts", "workers", "pages", "."],
   actors: ["log", "sequencer", "follower", "chainEnds", "feeds", "projection", "selfVerification"],
   domain: [".", "json", "chain", "events", "traces", "registry", "records"],
-  exports: [".", "pack", "report"],
+  exports: [".", "checker", "pack", "report"],
   services: ["commands", "ingest", "administration", "checkpoints"]
 }
 

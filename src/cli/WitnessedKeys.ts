@@ -4,7 +4,8 @@
  */
 import type { Client } from "../client/Client.ts"
 import { type OpenedCheckpoint, openNote } from "../domain/chain/Checkpoint.ts"
-import { checkpointRefusal, type KeyStanding } from "../domain/chain/KeyLine.ts"
+import { checkpointRefusal } from "../domain/chain/KeyLine.ts"
+import type { KeyStanding } from "../domain/chain/KeyStandings.ts"
 
 /** Checkpoints of a page: the most that the service gives. */
 const PAGE = 100

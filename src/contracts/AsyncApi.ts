@@ -19,7 +19,7 @@ import {
 } from "../domain/records/PublicRecords.ts"
 import type { RecordContract } from "../domain/records/RecordContract.ts"
 import { MESSAGE_BYTES_MAX, topicName } from "../domain/records/Topics.ts"
-import { TRACE_SCHEME } from "../domain/traces/TraceFact.ts"
+import { TRACE_SCHEME } from "../domain/traces/FactText.ts"
 import { exampleCheckpoint } from "./ExampleCheckpoint.ts"
 import { exampleEvent, exampleLink } from "./ExampleEvent.ts"
 import { exampleFactPlace, exampleFactValue } from "./ExampleFact.ts"

@@ -4,7 +4,7 @@
  */
 import { GENESIS_HASH } from "../domain/chain/Chains.ts"
 import { canonicalize } from "../domain/json/CanonicalJson.ts"
-import { factDetailsHash, storeFact } from "../domain/traces/TraceFact.ts"
+import { factDetailsHash, storeFact } from "../domain/traces/FactText.ts"
 
 const text = canonicalize({ agent_name: "Research agent", metadata: { model: "large" } })
 const salt = "000102030405060708090a0b0c0d0e0f"

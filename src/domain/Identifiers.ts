@@ -3,22 +3,13 @@
  * process recognises, API keys. Knows the forms only, never what an id belongs to.
  */
 import { createHmac, hash, randomBytes, randomFillSync, timingSafeEqual } from "node:crypto"
+import { CLIENT_ID_FORM, PARTY_ID_FORM } from "./IdForms.ts"
 
 /** The tenant whose chain holds the acts on the service itself; no client can have this id. */
 export const SYSTEM_TENANT = "_system"
 /** Owner of the probes' receipts. No tenant can have this name, and no event is ever appended. */
 export const PROBE_TENANT = "_probe"
 
-/** Characters of an id that a client chooses. */
-export const ID_LENGTH_MAX = 256
-
-/** Characters of the id of an actor or a resource, which has it from another system. */
-export const PARTY_ID_LENGTH_MAX = 1_024
-
-/** Form of ids from clients: whole Unicode characters, no control characters. */
-export const CLIENT_ID_FORM = /^[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,256}$/u
-/** The same, of an actor or a resource. */
-export const PARTY_ID_FORM = /^[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,1024}$/u
 const TENANT_ID_FORM = /^[a-z0-9][a-z0-9_-]{0,62}$/
 const RECEIPT_ID_FORM = /^rcp_[0-9a-f]{52}$/
 const API_KEY_FORM = /^(?:alk|svc)_live_[0-9A-Za-z]{32,128}$/

@@ -13,6 +13,7 @@ import {
 import { layerArchive } from "../adapters/archive/ArchiveZip.ts"
 import { layerChromium } from "../adapters/chromium/PdfRendererChromium.ts"
 import { layerConsoleBundle } from "../adapters/esbuild/ConsoleBundle.ts"
+import { layerPackVerifiers } from "../adapters/esbuild/PackVerifiersBundle.ts"
 import { layerExportFolder } from "../adapters/exports/ExportFolderFiles.ts"
 import type { Config } from "../config/Config.ts"
 import { programVersion } from "../config/ProgramVersion.ts"
@@ -121,6 +122,7 @@ const exportsOf = (
       layerEvidenceSeal(signer),
       layerExportFolder({ path: exports.folder }),
       layerExportSlots(quotas.exportsAtOnce),
+      layerPackVerifiers,
       layerStoredTraceExport
     ])
   )

@@ -4,12 +4,8 @@
  */
 import { Effect, Stream } from "effect"
 import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
-import {
-  type RecomputedFact,
-  recomputeFact,
-  TRACE_SCHEME,
-  type TraceFact
-} from "../domain/traces/TraceFact.ts"
+import { type RecomputedFact, recomputeFact, TRACE_SCHEME } from "../domain/traces/FactText.ts"
+import type { TraceFact } from "../domain/traces/TraceFact.ts"
 import type { EventLog } from "../ports/EventLog.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import { TraceStore } from "../ports/TraceStore.ts"

@@ -5,7 +5,8 @@
 
 import type { Head } from "../domain/chain/Chains.ts"
 import { GENESIS_HASH } from "../domain/chain/Chains.ts"
-import { type RecomputedFact, recomputeFact, type TraceFact } from "../domain/traces/TraceFact.ts"
+import { type RecomputedFact, recomputeFact } from "../domain/traces/FactText.ts"
+import type { TraceFact } from "../domain/traces/TraceFact.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import type { FactLink } from "../ports/TraceStore.ts"
 import {

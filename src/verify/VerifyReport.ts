@@ -2,7 +2,7 @@
 import { Clock, Effect, Schema } from "effect"
 import { SCHEME } from "../domain/events/HashChain.ts"
 import { currentTime } from "../domain/Timestamp.ts"
-import { TRACE_SCHEME } from "../domain/traces/TraceFact.ts"
+import { TRACE_SCHEME } from "../domain/traces/FactText.ts"
 
 /** A report repeats stored values whatever they are, so times are texts of any form. */
 export const Timestamp = Schema.String.annotate({

@@ -32,7 +32,7 @@ import {
 import { REBUILD_KEY, REBUILT_KEY } from "../../src/domain/records/ViewRebuild.ts"
 import type { RegistryOperation } from "../../src/domain/registry/RegistryEntry.ts"
 import { nowMicros } from "../../src/domain/Timestamp.ts"
-import { factTypes } from "../../src/domain/traces/TraceFact.ts"
+import { factTypes } from "../../src/domain/traces/FactText.ts"
 import type { RecordOtlpSpan, TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import type { NewRecord } from "../../src/ports/EventLog.ts"

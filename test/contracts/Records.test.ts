@@ -39,12 +39,8 @@ import {
   type Session,
   type ShareLink
 } from "../../src/domain/registry/RegistryEntry.ts"
-import {
-  eraseFact,
-  factDetailsHash,
-  type PreparedDetails,
-  parseFact
-} from "../../src/domain/traces/TraceFact.ts"
+import { eraseFact, factDetailsHash, parseFact } from "../../src/domain/traces/FactText.ts"
+import type { PreparedDetails } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import { prepareItem } from "../../src/services/ingest/Prepare.ts"
 import { eventsIn } from "../support/PackedEvents.ts"

@@ -17,7 +17,7 @@ import {
   traceFactHeaders
 } from "../../src/domain/records/CloudEvent.ts"
 import { recordContracts } from "../../src/domain/records/RecordContracts.ts"
-import { recomputeFact } from "../../src/domain/traces/TraceFact.ts"
+import { recomputeFact } from "../../src/domain/traces/FactText.ts"
 import { FOLDER, faultIn, makeAjv, publishedNames } from "./Published.ts"
 
 const read = (path: string): string => readFileSync(path, "utf8")

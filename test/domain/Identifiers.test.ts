@@ -4,7 +4,6 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import {
   derivedUuid,
-  ID_LENGTH_MAX,
   isApiKeyForm,
   isClientId,
   isTenantId,
@@ -16,6 +15,7 @@ import {
   uuidv7,
   verifyReceiptId
 } from "../../src/domain/Identifiers.ts"
+import { ID_LENGTH_MAX } from "../../src/domain/IdForms.ts"
 
 const uuidForm = (version: number) =>
   new RegExp(`^[0-9a-f]{8}-[0-9a-f]{4}-${version}[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)

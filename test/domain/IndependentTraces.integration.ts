@@ -1,6 +1,6 @@
 /** The second implementation of `alk-trace-v1`, which shares no code with ours, on our facts. */
 import { assert, describe, it } from "@effect/vitest"
-import { eraseFact, parseFact } from "../../src/domain/traces/TraceFact.ts"
+import { eraseFact, parseFact } from "../../src/domain/traces/FactText.ts"
 import {
   addEvent,
   addNamedEvent,

@@ -14,9 +14,9 @@ import {
   parseFact,
   recomputeFact,
   storeFact,
-  TRACE_SCHEME,
-  type TraceFact
-} from "../../src/domain/traces/TraceFact.ts"
+  TRACE_SCHEME
+} from "../../src/domain/traces/FactText.ts"
+import type { TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import { faultInValue } from "../contracts/Published.ts"
 import { readVectors, vectorsPath } from "../support/Independent.ts"
 import { runIndependentTrace, TRACE_VECTORS } from "../support/IndependentTrace.ts"

@@ -18,6 +18,7 @@ import { join } from "node:path"
 import { zstdCompressSync } from "node:zlib"
 import { Kafka, logLevel } from "kafkajs"
 import { afterAll, assert, describe, it } from "vitest"
+import { verifierFiles } from "../../src/adapters/esbuild/PackVerifiersBundle.ts"
 import type { BackupHead, BackupPart } from "../../src/domain/backup/BackupManifest.ts"
 import { segmentName } from "../../src/domain/backup/BackupPlan.ts"
 import { SegmentWriter } from "../../src/domain/backup/BackupSegment.ts"
@@ -384,8 +385,10 @@ describe("a drill", () => {
     const kept = join(root, "kept.txt")
     writeFileSync(kept, note)
     const [vkey] = JSON.parse(readFileSync(join(witness, "keys.json"), "utf8"))
+    const ownVerifier = join(root, "verify.mjs")
+    writeFileSync(ownVerifier, (await verifierFiles()).program)
     for (const [program, file] of [
-      ["node", "src/exports/verifiers/verify.mjs"],
+      ["node", ownVerifier],
       ["python3", "src/exports/verifiers/verify.py"]
     ] as const) {
       const args = [file, pack, "--json", "--public-key", vkey, "--checkpoint", kept]

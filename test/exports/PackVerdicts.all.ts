@@ -2,9 +2,10 @@
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { verifierFiles } from "../../src/adapters/esbuild/PackVerifiersBundle.ts"
 import { VERIFY_HELP } from "../../src/cli/VerifyPack.ts"
+import type { PackReport } from "../../src/exports/checker/Report.ts"
 import { packAssets } from "../../src/exports/pack/PackAssets.ts"
-import type { PackReport } from "../../src/exports/verifiers/verify.mjs"
 import type { VerifyReport as PackedReport } from "../../src/verify/Verifier.ts"
 import { TestChain } from "./support/Chains.ts"
 import { PackEditor } from "./support/PackEditor.ts"
@@ -91,8 +92,10 @@ describe("exit codes", () => {
     assert.deepStrictEqual(await exitCodes(Buffer.from("no ZIP"), required), threeTimes(2))
   })
 
-  it("are explained by each program and the README of the pack in the same words", () => {
-    const texts = packAssets().filter(({ name }) => /^verify\.(?:mjs|py)$/.test(name))
+  it("are explained by each program and the README of the pack in the same words", async () => {
+    const texts = packAssets(await verifierFiles()).filter(({ name }) =>
+      /^verify\.(?:mjs|py)$/.test(name)
+    )
     const told = [...texts.map(({ content }) => content.toString()), VERIFY_HELP]
     const readme = new PackEditor(original).text("README.txt")
     for (const text of [...told, readme]) {

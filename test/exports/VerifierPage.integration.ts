@@ -6,6 +6,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { verifierFiles } from "../../src/adapters/esbuild/PackVerifiersBundle.ts"
+import { Sha256 } from "../../src/domain/Sha256ByHand.ts"
+import { sha512, verifyByHand } from "../../src/exports/checker/Ed25519ByHand.ts"
 import { packAssets } from "../../src/exports/pack/PackAssets.ts"
 import { TestChain } from "./support/Chains.ts"
 import { PackEditor } from "./support/PackEditor.ts"
@@ -15,10 +18,9 @@ import { VerifierPage } from "./support/VerifierPage.ts"
 /** Milliseconds; many times what a check needs on a busy machine. */
 const CHANGED_MS = 120_000
 
+const assets = packAssets(await verifierFiles())
 const asset = (name: string): string =>
-  packAssets()
-    .find((found) => found.name === name)!
-    .content.toString()
+  assets.find((found) => found.name === name)!.content.toString()
 
 /** Vectors 1, 2, 3 of RFC 8032, section 7.1, and the one over a hash: key, message, signature. */
 const rfcVectors: ReadonlyArray<readonly [string, string, string]> = [
@@ -79,24 +81,7 @@ const ownVectors = (count: number): Array<readonly [string, string, string]> =>
     return [raw.toString("hex"), message.toString("hex"), signature.toString("hex")] as const
   })
 
-interface HandMade {
-  readonly Sha256: new () => { update(bytes: Uint8Array): { hex(): string }; hex(): string }
-  readonly sha512: (bytes: Uint8Array) => Uint8Array
-  readonly verifyByHand: (raw: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean
-}
-
-/** The page's own functions, without the page. */
-const handMade = (): HandMade => {
-  const page = asset("verify.html")
-  const start = page.indexOf('<script type="module">') + '<script type="module">'.length
-  const end = page.indexOf("// The host: a browser")
-  assert.isAbove(end, start)
-  const names = "{ Sha256, sha512, verifyByHand }"
-  return new Function(`${page.slice(start, end)}\nreturn ${names}`)() as HandMade
-}
-
 describe("cryptography by hand", () => {
-  const { Sha256, sha512, verifyByHand } = handMade()
   const hex = (text: string) => Uint8Array.from(Buffer.from(text, "hex"))
 
   it("hashes as everybody does, however the bytes are cut", () => {

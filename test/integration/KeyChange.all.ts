@@ -14,7 +14,7 @@ import {
   type Signer,
   signerOf
 } from "../../src/domain/chain/Checkpoint.ts"
-import { nextKeyOf } from "../../src/domain/chain/KeyLine.ts"
+import { nextKeyOf } from "../../src/domain/chain/KeyStandings.ts"
 import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
 import {
   keyChanged,

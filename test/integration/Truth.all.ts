@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { APPLIED_KEY, HEAD_PREFIX } from "../../src/domain/records/StateRecords.ts"
-import { parseFact } from "../../src/domain/traces/TraceFact.ts"
+import { parseFact } from "../../src/domain/traces/FactText.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
 import { Verifier, type VerifyRequest } from "../../src/verify/Verifier.ts"

@@ -3,7 +3,8 @@
  * verdicts as they were written down by hand. Ed25519 is deterministic, so the file is too.
  */
 import { makeCheckpoint, type Signer, signerOf } from "../../src/domain/chain/Checkpoint.ts"
-import { endorse, handOver, type KeyTrust, type LineKey } from "../../src/domain/chain/KeyLine.ts"
+import { endorse, handOver } from "../../src/domain/chain/KeyLine.ts"
+import type { KeyTrust, LineKey } from "../../src/domain/chain/KeyStandings.ts"
 import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
 
 export const KEY_LINE_VECTORS = "key-line.json"

@@ -1,6 +1,6 @@
 /** What a store holds of an execution, put together from its bounded reads. */
 import { Effect, Stream } from "effect"
-import { parseFact } from "../../src/domain/traces/TraceFact.ts"
+import { parseFact } from "../../src/domain/traces/FactText.ts"
 import type { StoreUnavailable } from "../../src/ports/EventStore.ts"
 import type {
   EventPlace,

@@ -6,12 +6,8 @@ import { makeCheckpoint, signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../src/domain/events/Erasure.ts"
 import type { TopicKind } from "../../src/domain/records/Topics.ts"
-import {
-  type FactCore,
-  parseFact,
-  storeFact,
-  type TraceFact
-} from "../../src/domain/traces/TraceFact.ts"
+import { parseFact, storeFact } from "../../src/domain/traces/FactText.ts"
+import type { FactCore, TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { BreakReason } from "../../src/verify/Verifier.ts"
 import type { RawRecord } from "../support/Log.ts"
 import { Chain } from "../verify/support/Chains.ts"

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Layer, Stream } from "effect"
 import { layerArchive } from "../../src/adapters/archive/ArchiveZip.ts"
+import { layerPackVerifiers } from "../../src/adapters/esbuild/PackVerifiersBundle.ts"
 import { verifyPack } from "../../src/cli/VerifyPack.ts"
 import { emptyFilter } from "../../src/domain/events/EventFilter.ts"
 import { EvidenceSeal } from "../../src/exports/EvidenceSeal.ts"
@@ -41,7 +42,9 @@ const packOf = Effect.fnUntraced(
     const bytes = yield* evidencePack(scope, { serviceName, pdf: undefined, deduplicate: false })
     return { zip: Buffer.concat(yield* Stream.runCollect(bytes)), scope }
   },
-  Effect.provide(Layer.mergeAll(layerSeal, layerStoredTraceExport, layerArchive))
+  Effect.provide(
+    Layer.mergeAll(layerSeal, layerStoredTraceExport, layerArchive, layerPackVerifiers)
+  )
 )
 
 /** What is wrong with the pack or the report; undefined if both say that something was changed. */

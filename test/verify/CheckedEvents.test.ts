@@ -4,7 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Stream } from "effect"
-import { eraseFact, parseFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
+import { eraseFact, parseFact } from "../../src/domain/traces/FactText.ts"
+import type { TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
 import { CheckedEvents, layerCheckedEvents } from "../../src/verify/CheckedEvents.ts"

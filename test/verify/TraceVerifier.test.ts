@@ -14,13 +14,8 @@ import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { EMPTY_BATCH } from "../../src/domain/records/EventBatch.ts"
 import { noProgress } from "../../src/domain/records/Progress.ts"
 import { finish } from "../../src/domain/Slices.ts"
-import {
-  eraseFact,
-  parseFact,
-  recomputeFact,
-  storeFact,
-  type TraceFact
-} from "../../src/domain/traces/TraceFact.ts"
+import { eraseFact, parseFact, recomputeFact, storeFact } from "../../src/domain/traces/FactText.ts"
+import type { TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import { EventLog, OffsetOutOfRange } from "../../src/ports/EventLog.ts"
 import type { StoredRow } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"

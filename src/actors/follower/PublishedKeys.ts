@@ -5,7 +5,7 @@
  */
 import { Context, type Effect } from "effect"
 import type { OpenedCheckpoint } from "../../domain/chain/Checkpoint.ts"
-import type { KeyStanding } from "../../domain/chain/KeyLine.ts"
+import type { KeyStanding } from "../../domain/chain/KeyStandings.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 
 export interface PublishedKey extends KeyStanding {

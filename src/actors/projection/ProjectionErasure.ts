@@ -8,7 +8,7 @@ import { ERASURE_ACTION, erasureOf } from "../../domain/events/Erasure.ts"
 import { eraseEvent } from "../../domain/events/HashChain.ts"
 import { parseEvent } from "../../domain/events/StoredEvent.ts"
 import { RecordFields } from "../../domain/json/RecordFields.ts"
-import { eraseFact, parseFact } from "../../domain/traces/TraceFact.ts"
+import { eraseFact, parseFact } from "../../domain/traces/FactText.ts"
 import type { EventErasure } from "../../ports/EventStore.ts"
 
 /**

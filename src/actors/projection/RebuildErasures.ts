@@ -1,7 +1,7 @@
 /** What of a topic is erased by later records of it: what is stored again leaves their details out. */
 
 import type { Own } from "../../domain/records/OwnOffsets.ts"
-import { eraseFact, parseFact } from "../../domain/traces/TraceFact.ts"
+import { eraseFact, parseFact } from "../../domain/traces/FactText.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 import type { StoredTopic } from "../../ports/TopicRows.ts"
 import { linkOfRecord } from "../log/ChainRecord.ts"

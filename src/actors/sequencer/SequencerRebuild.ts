@@ -28,7 +28,7 @@ import {
 } from "../../domain/records/StateRecords.ts"
 import { FORMAT_HEADER } from "../../domain/records/Topics.ts"
 import { currentTime, microsOf } from "../../domain/Timestamp.ts"
-import { parseFact } from "../../domain/traces/TraceFact.ts"
+import { parseFact } from "../../domain/traces/FactText.ts"
 import { traceEventKeyOf } from "../../domain/traces/TraceOperation.ts"
 import { type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
 import { linkOfRecord } from "../log/ChainRecord.ts"

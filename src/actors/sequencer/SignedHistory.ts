@@ -13,7 +13,7 @@ import {
   readCheckpoint,
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
-import { NEXT_KEY } from "../../domain/chain/KeyLine.ts"
+import { NEXT_KEY } from "../../domain/chain/KeyStandings.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { openPoint, type PrunedEnd } from "../../domain/chain/PrunedPoint.ts"
 import { openRecord } from "../../domain/chain/SignedRecord.ts"

@@ -2,19 +2,16 @@
  * The console bundled by esbuild out of `src/console`, in memory: nothing is written, and nothing
  * has to be built before the service starts.
  */
-import { basename, join } from "node:path"
+import { basename } from "node:path"
 import { Effect, Layer } from "effect"
 import type { BuildResult } from "esbuild"
 import { type ConsoleBundle, ConsoleFiles, ConsoleUnavailable } from "../../ports/ConsoleFiles.ts"
-import { packChecks } from "./PackChecks.ts"
+import { bundled } from "./Bundle.ts"
 
-const ROOT = join(import.meta.dirname, "..", "..", "..")
 const ENTRY = "src/console/main.tsx"
 /** These run beside the page. */
 const LAYOUT_WORKER = "src/console/workers/GraphLayout.ts"
 const PACK_WORKER = "src/console/workers/PackCheck.ts"
-/** Every browser of the last three years. */
-const TARGET = "es2022"
 
 type Built = BuildResult<{ readonly write: false; readonly metafile: true }>
 
@@ -42,28 +39,18 @@ const bundleOf = ({ metafile, outputFiles }: Built): ConsoleBundle => {
 }
 
 const build = async (): Promise<ConsoleBundle> => {
-  const esbuild = await import("esbuild")
-  const built = await esbuild.build({
-    absWorkingDir: ROOT,
+  const built = await bundled({
     entryPoints: [ENTRY, LAYOUT_WORKER, PACK_WORKER],
-    bundle: true,
     splitting: true,
     format: "esm",
-    target: TARGET,
     jsx: "automatic",
     jsxImportSource: "preact",
     minify: true,
     legalComments: "none",
-    write: false,
-    metafile: true,
     outdir: "console",
-    plugins: [packChecks],
     entryNames: "[name]-[hash]",
-    chunkNames: "[name]-[hash]",
-    logLevel: "silent"
+    chunkNames: "[name]-[hash]"
   })
-  // The process that it works in would stay.
-  await esbuild.stop()
   return bundleOf(built)
 }
 

@@ -2,7 +2,7 @@
 import type { Client } from "../../client/Client.ts"
 import type { VerifyProgress, VerifyReport } from "../../client/gen/Api.d.ts"
 import { cutOff, jsonLines, NDJSON_TYPE } from "../../client/JsonLines.ts"
-import { Usage, verify as verifyPack } from "../../exports/verifiers/verify.mjs"
+import { Usage, verify as verifyPack } from "../../exports/checker/Verify.ts"
 import type { Choice } from "../Contexts.ts"
 import { CommandFailure, EXIT, usage } from "../Failure.ts"
 import { connect } from "../Session.ts"

@@ -1,5 +1,5 @@
 /** What the page and the worker that checks packs say to each other. Knows neither of them. */
-import type { PackReport, UnreadablePack } from "../../exports/verifiers/verify.mjs"
+import type { PackReport, UnreadablePack } from "../../exports/checker/Report.ts"
 
 export type Report = PackReport | UnreadablePack
 

@@ -1,5 +1,6 @@
 /** Checks an evidence pack beside the page, with the checks that packs carry. Asks no network. */
-import { checkFile, keyText, sentenceOf, words } from "../../exports/verifiers/browser.mjs"
+import { checkFile, sentenceOf, words } from "../../exports/checker/Browser.ts"
+import { keyText } from "../../exports/checker/ReportText.ts"
 import type { PackAnswer, PackQuestion } from "../parts/PackCheck.ts"
 
 /** What a worker has of the browser. */

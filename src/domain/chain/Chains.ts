@@ -2,7 +2,8 @@
  * The two chains of a tenant, of audit events and of trace facts: the hash that links their records,
  * their ends, and the names of their Merkle trees. HashChain and TraceFact have their content.
  */
-import { hash as digest } from "node:crypto"
+import { sha256 } from "#sha256"
+import { quote } from "../json/CanonicalJson.ts"
 
 export const chains = ["events", "traces"] as const
 /** A chain by the name of its topic. */
@@ -57,4 +58,10 @@ export const linkText = (scheme: string, link: LinkInput): string =>
 
 /** The `hash` of a record in a chain of this scheme: 64 hex digits. */
 export const linkHashOf = (scheme: string, link: LinkInput): string =>
-  digest("sha256", linkText(scheme, link), "hex")
+  sha256(linkText(scheme, link))
+
+/** The JSON of a record's place without the record, as packs have it. @throws NotCanonicalizable */
+export const linkLine = (link: Omit<LinkInput, "tenantId"> & { readonly hash: string }): string =>
+  `{"sequence_number":${link.sequenceNumber},"created_at":${quote(link.createdAt)}`
+  + `,"content_hash":${quote(link.contentHash)},"prev_hash":${quote(link.prevHash)}`
+  + `,"hash":${quote(link.hash)}}`

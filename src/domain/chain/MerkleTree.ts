@@ -9,6 +9,7 @@
 
 import { hash as digest } from "node:crypto"
 import { ownCopy } from "../OwnBytes.ts"
+import { Climb, isOdd, isSize, powerWithin, rootOfProof } from "./TreeShape.ts"
 
 /** Bytes of SHA-256. */
 export const HASH_BYTES = 32
@@ -93,8 +94,6 @@ const pairUp = (left: Buffer | undefined, nodes: Buffer, width: number): number 
 /** The hash over adjacent complete subtrees, from left to right, largest first. */
 const fold = (hashes: ReadonlyArray<Buffer>): Buffer =>
   hashes.reduceRight((right, left) => nodeHash(left, right))
-
-const isOdd = (value: number): boolean => value % 2 === 1
 
 /** Complete subtrees of a tree of this size: the ones among the binary digits of the size. */
 const peaksOf = (size: number): number => {
@@ -226,13 +225,6 @@ export type NodeSource = (level: number, index: number) => Buffer
  */
 export type ProofPart = ReadonlyArray<TreeNode>
 
-/** The largest power of two up to `size`, which is at least 1. Exact where a logarithm is not. */
-const powerWithin = (size: number): number => {
-  let power = 1
-  while (power * 2 <= size) power *= 2
-  return power
-}
-
 /** Leaves of the left subtree of a tree of at least 2 leaves. */
 const leftOf = (size: number): number => powerWithin(size - 1)
 
@@ -253,8 +245,6 @@ const partOf = (start: number, size: number): ProofPart => {
 const refuse = (isRefused: boolean, message: string): void => {
   if (isRefused) throw new RangeError(message)
 }
-
-const isSize = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
 
 /** The complete subtrees whose fold is the root of a tree of this size. */
 export const rootPart = (size: number): ProofPart => {
@@ -332,57 +322,10 @@ export interface InclusionClaim {
 const areHashes = (...hashes: ReadonlyArray<Buffer>): boolean =>
   hashes.every((hash) => hash.length === HASH_BYTES)
 
-/** The place of a node and of the last one of its level, one level up at each step. */
-class Climb {
-  #node: number
-  #last: number
-
-  constructor(node: number, last: number) {
-    this.#node = node
-    this.#last = last
-  }
-
-  get isAtTop(): boolean {
-    return this.#last === 0
-  }
-
-  get isRight(): boolean {
-    return isOdd(this.#node) || this.#node === this.#last
-  }
-
-  up(): void {
-    this.#node = Math.floor(this.#node / 2)
-    this.#last = Math.floor(this.#last / 2)
-  }
-
-  /** Past the levels on which the last node has no sibling. */
-  skipLone(): void {
-    while (!isOdd(this.#node) && this.#node !== 0) this.up()
-  }
-
-  skipRight(): void {
-    while (isOdd(this.#node)) this.up()
-  }
-}
-
 /** RFC 9162, section 2.1.3.2. */
-export const verifyInclusion = ({ index, leaf, proof, root, size }: InclusionClaim): boolean => {
-  if (!isSize(size) || !isSize(index) || index >= size) return false
-  if (!areHashes(leaf, root, ...proof)) return false
-  const climb = new Climb(index, size - 1)
-  let result = leaf
-  for (const sibling of proof) {
-    if (climb.isAtTop) return false
-    if (climb.isRight) {
-      result = nodeHash(sibling, result)
-      climb.skipLone()
-    } else {
-      result = nodeHash(result, sibling)
-    }
-    climb.up()
-  }
-  return climb.isAtTop && result.equals(root)
-}
+export const verifyInclusion = ({ index, leaf, proof, root, size }: InclusionClaim): boolean =>
+  areHashes(leaf, root, ...proof)
+  && rootOfProof({ index, leaf, proof, size }, nodeHash)?.equals(root) === true
 
 /** What has to hold for a consistency proof. */
 export interface ConsistencyClaim {

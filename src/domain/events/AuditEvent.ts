@@ -5,17 +5,12 @@
  */
 import { Schema } from "effect"
 import { hex16, sha256 } from "../Forms.ts"
-import {
-  CLIENT_ID_FORM,
-  ID_LENGTH_MAX,
-  PARTY_ID_FORM,
-  PARTY_ID_LENGTH_MAX
-} from "../Identifiers.ts"
-import { NESTING_MAX } from "../json/StrictJson.ts"
+import { CLIENT_ID_FORM, ID_LENGTH_MAX, PARTY_ID_FORM, PARTY_ID_LENGTH_MAX } from "../IdForms.ts"
+import { NESTING_MAX } from "../json/Json.ts"
 import { parseTimestamp } from "../Timestamp.ts"
 import { actorTypes, outcomes } from "./EventEnums.ts"
 
-export { NESTING_MAX } from "../json/StrictJson.ts"
+export { NESTING_MAX } from "../json/Json.ts"
 export { actorTypes, outcomes } from "./EventEnums.ts"
 
 /** Bytes of an event as sent, in RFC 8785 form. */

@@ -3,7 +3,7 @@
  * one before it, and the one JSON text that an event is stored as. Writer and verifier share it;
  * its test vectors are in schemas/vectors.
  */
-import { hash as digest } from "node:crypto"
+import { sha256 } from "#sha256"
 import { type LinkInput, linkHashOf } from "../chain/Chains.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
 import type { JsonObject } from "../json/Json.ts"
@@ -57,11 +57,10 @@ export const coreText = (texts: CanonicalFields, detailsHash: string | undefined
   + `,"timestamp":${texts.timestamp}}`
 
 /** 64 hex digits over salt (32 hex digits) and the RFC 8785 text of the details. */
-export const detailsHash = (salt: string, details: string): string =>
-  digest("sha256", `${salt}\n${details}`, "hex")
+export const detailsHash = (salt: string, details: string): string => sha256(`${salt}\n${details}`)
 
 /** 64 hex digits over the RFC 8785 text of the core. */
-export const contentHash = (core: string): string => digest("sha256", core, "hex")
+export const contentHash = (core: string): string => sha256(core)
 
 /** The `hash` of an event: 64 hex digits. */
 export const linkHash = (link: LinkInput): string => linkHashOf(SCHEME, link)
@@ -117,20 +116,27 @@ const textsOf = (event: AuditEvent): CanonicalFields => ({
   metadata: event.metadata === undefined ? undefined : canonicalize(event.metadata as JsonObject)
 })
 
+/** A text of hex digits is as it is; any other one is of a foreign writer. */
+const inner = (text: string): string => quote(text).slice(1, -1)
+
+const innerIfPresent = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : inner(text)
+
 const storedSuffix = (event: AuditEvent): string =>
   appendSuffix({
     tenantId: event.tenant_id,
     sequenceNumber: event.sequence_number,
     createdAt: event.created_at,
-    prevHash: event.prev_hash,
-    contentHash: event.content_hash,
-    hash: event.hash,
-    detailsSalt: event.details_salt,
-    detailsHash: event.details_hash,
+    prevHash: inner(event.prev_hash),
+    contentHash: inner(event.content_hash),
+    hash: inner(event.hash),
+    detailsSalt: innerIfPresent(event.details_salt),
+    detailsHash: innerIfPresent(event.details_hash),
     erasedAt: event.erased_at
   })
 
-const recomputeEvent = (event: AuditEvent, storedJson: string): Recomputed => {
+/** Recompute every hash of an event that was read from a stored text. @throws NotCanonicalizable */
+export const recomputedEvent = (event: AuditEvent, storedJson: string): Recomputed => {
   const texts = textsOf(event)
   const details = detailsText(texts)
   const recomputedDetails =
@@ -158,7 +164,7 @@ const recomputeEvent = (event: AuditEvent, storedJson: string): Recomputed => {
 export const recompute = (storedJson: string): Recomputed | undefined => {
   try {
     const event = parseEvent(storedJson)
-    return event && recomputeEvent(event, storedJson)
+    return event && recomputedEvent(event, storedJson)
   } catch {
     // An unpaired surrogate, or deeper than the stack: no writer of events made it.
     return undefined

@@ -4,7 +4,8 @@
  * continues its chain and recomputes counts.
  */
 import type { RecordFate, TransactionOutcome } from "../records/RecordFate.ts"
-import { eraseFact, parseFact, recomputeFact, type TraceFact } from "../traces/TraceFact.ts"
+import { eraseFact, parseFact, recomputeFact } from "../traces/FactText.ts"
+import type { TraceFact } from "../traces/TraceFact.ts"
 import { ChainOrder, type ForgettingTopic, madeIn, type TopicRecord } from "./ForgettingTopic.ts"
 
 interface Erased {

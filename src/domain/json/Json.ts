@@ -17,6 +17,9 @@ export type Fields = Readonly<Record<string, unknown>>
 export const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+/** Levels that objects and arrays may nest, counted from a member of the item: `metadata` is 1. */
+export const NESTING_MAX = 64
+
 const QUOTE = 0x22
 const COMMA = 0x2c
 const MINUS = 0x2d

@@ -5,11 +5,15 @@
  * of events.
  */
 import { isUtf8 } from "node:buffer"
-import { expectedAt, JsonReader, JsonSyntaxError, type JsonValue, parseJson } from "./Json.ts"
+import {
+  expectedAt,
+  JsonReader,
+  JsonSyntaxError,
+  type JsonValue,
+  NESTING_MAX,
+  parseJson
+} from "./Json.ts"
 import { isExactNumber, JsonCursor, type ValueWalk } from "./JsonBytes.ts"
-
-/** Levels that objects and arrays may nest, counted from a member of the item: `metadata` is 1. */
-export const NESTING_MAX = 64
 
 /** Why a text or an item of it is refused. */
 export interface JsonProblem {

@@ -3,7 +3,8 @@
  * by others, and the hashes of a fact hold no secret: what the sequencer continues an execution by
  * has to be what this service has written.
  */
-import type { FactType, TraceFact } from "../traces/TraceFact.ts"
+import type { FactType } from "../traces/FactText.ts"
+import type { TraceFact } from "../traces/TraceFact.ts"
 import type { RecordMac } from "./RecordMac.ts"
 
 export interface FactPlace {

@@ -3,7 +3,8 @@
  * what is known of them. Their records are in RegistryEntry.
  */
 
-import { type LineKey, openEndorsement } from "../chain/KeyLine.ts"
+import { openEndorsement } from "../chain/KeyLine.ts"
+import type { LineKey } from "../chain/KeyStandings.ts"
 import type { PrunedPoint } from "../chain/PrunedPoint.ts"
 import { formatMicros, microsOf } from "../Timestamp.ts"
 import { type RegistryDecision, refused } from "./Decision.ts"

@@ -10,6 +10,7 @@ import type { JsonValue } from "../json/Json.ts"
 import type { Sliced } from "../Slices.ts"
 import { criticalPathOf, PathSection } from "./CriticalPath.ts"
 import { InferredEdge, inferEdges } from "./InferredEdges.ts"
+import { nodeOf } from "./ShownSpans.ts"
 import {
   depthsOf,
   GraphEdge,
@@ -18,7 +19,7 @@ import {
   type SpanGraph,
   spanGraphOf
 } from "./SpanGraph.ts"
-import { GraphNode, nodeOf, type Span } from "./TraceResources.ts"
+import { GraphNode, type Span } from "./TraceResources.ts"
 
 /** Which edges an answer shows. */
 export const edgeKinds = ["recorded", "inferred"] as const

@@ -69,9 +69,3 @@ export const Repair = Schema.Struct({
   )
 }).annotate({ identifier: "Repair", description: "Something that was repaired when it came in." })
 export type Repair = typeof Repair.Type
-
-/** Said of every span that was sent with other content, and of both of two under one id. */
-export const decidedRepairOf: Readonly<Record<DecidedRepair, Repair>> = {
-  other_content: { code: "other_content", path: "span" },
-  shared_id: { code: "shared_id", path: "span_id" }
-}

@@ -6,7 +6,8 @@
 import { Schema } from "effect"
 import { addTo } from "../Lists.ts"
 import type { Sliced } from "../Slices.ts"
-import { missingSpanOf, type Span } from "./TraceResources.ts"
+import { missingSpanOf } from "./ShownSpans.ts"
+import type { Span } from "./TraceResources.ts"
 
 export const GraphEdge = Schema.Struct({
   id: Schema.String,

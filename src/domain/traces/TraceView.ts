@@ -2,14 +2,10 @@
  * What the facts of one execution add up to: the execution, its spans and their events as answers
  * show them. Facts come in the order of their numbers; nothing is decided here, the sequencer has.
  */
+
+import { type SaidFact, spanOf, syntheticRootOf } from "./ShownSpans.ts"
 import type { TraceFact } from "./TraceFact.ts"
-import {
-  type Execution,
-  type Span,
-  spanOf,
-  syntheticRootOf,
-  type TraceEvent
-} from "./TraceResources.ts"
+import type { Execution, Span, TraceEvent } from "./TraceResources.ts"
 
 /** What one fact has changed. */
 export interface TraceChange {
@@ -18,11 +14,11 @@ export interface TraceChange {
   readonly event?: TraceEvent
 }
 
-type Started = Extract<TraceFact, { readonly type: "execution.started" }>
-type Ended = Extract<TraceFact, { readonly type: "execution.ended" }>
-type SpanStarted = Extract<TraceFact, { readonly type: "span.started" }>
-type SpanAmended = Extract<TraceFact, { readonly type: "span.amended" }>
-type SpanEnded = Extract<TraceFact, { readonly type: "span.ended" }>
+type Started = Extract<SaidFact, { readonly type: "execution.started" }>
+type Ended = Extract<SaidFact, { readonly type: "execution.ended" }>
+type SpanStarted = Extract<SaidFact, { readonly type: "span.started" }>
+type SpanAmended = Extract<SaidFact, { readonly type: "span.amended" }>
+type SpanEnded = Extract<SaidFact, { readonly type: "span.ended" }>
 
 interface SpanFacts {
   readonly started: SpanStarted
@@ -31,7 +27,7 @@ interface SpanFacts {
 }
 
 export const toTraceEvent = (
-  fact: Extract<TraceFact, { readonly type: "span.event" }>
+  fact: Extract<SaidFact, { readonly type: "span.event" }>
 ): TraceEvent => ({
   id: fact.event_id,
   execution_id: fact.execution_id,
@@ -78,14 +74,14 @@ export class TraceView {
   /** In the order of their arrival; a root that has not arrived comes first. */
   get spans(): ReadonlyArray<Span> {
     const spans = [...this.#spans.values()].map((facts) => this.#spanOf(facts))
-    const root = this.#syntheticRoot()
+    const root = this.syntheticRoot
     return root === undefined ? spans : [root, ...spans]
   }
 
   span(id: string): Span | undefined {
     const facts = this.#spans.get(id)
     if (facts !== undefined) return this.#spanOf(facts)
-    const root = this.#syntheticRoot()
+    const root = this.syntheticRoot
     return root?.id === id ? root : undefined
   }
 
@@ -94,7 +90,7 @@ export class TraceView {
     this.#spans.delete(id)
   }
 
-  take(fact: TraceFact): TraceChange {
+  take(fact: SaidFact): TraceChange {
     switch (fact.type) {
       case "execution.started":
         this.#first ??= fact
@@ -149,7 +145,8 @@ export class TraceView {
     return provisional === true ? [root_span_id, ...parentless] : parentless
   }
 
-  #syntheticRoot(): Span | undefined {
+  /** Represents the root of spans whose real root has not arrived. */
+  get syntheticRoot(): Span | undefined {
     const execution = this.execution
     if (execution === undefined || this.#started?.provisional !== true) return undefined
     return syntheticRootOf(execution)

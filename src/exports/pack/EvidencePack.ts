@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto"
 import { Effect, Schema, Stream } from "effect"
 import { linkOf } from "../../domain/chain/ChainLink.ts"
-import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
+import { type Chain, linkLine, treeNameOf } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
 import { ERASURE_ACTION } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
@@ -18,6 +18,7 @@ import { Archive, type ArchiveEntry, type ArchiveFailed } from "../../ports/Arch
 import type { SequenceRange } from "../../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
+import { PackVerifiers, type VerifierFiles } from "../../ports/PackVerifiers.ts"
 import { CheckedEvents } from "../../verify/CheckedEvents.ts"
 import { CheckedFacts } from "../../verify/CheckedFacts.ts"
 import { HISTORY_FROM, HISTORY_TO } from "../../verify/VerifyReport.ts"
@@ -59,19 +60,9 @@ type Bytes<E = PackFailure> = Stream.Stream<Uint8Array, E>
 const bytesOf = (text: string): Bytes<never> => Stream.sync(() => Buffer.from(text))
 
 /** A line of links; bytes that end like no event or fact have none, and leave a gap. */
-const linkLine = (body: string, chain: Chain): ReadonlyArray<string> => {
+const lineOfLink = (body: string, chain: Chain): ReadonlyArray<string> => {
   const link = linkOf(Buffer.from(body), chain)
-  if (link === undefined) return []
-  const { contentHash, createdAt, hash, prevHash, sequenceNumber } = link
-  return [
-    JSON.stringify({
-      sequence_number: sequenceNumber,
-      created_at: createdAt,
-      content_hash: contentHash,
-      prev_hash: prevHash,
-      hash
-    })
-  ]
+  return link === undefined ? [] : [linkLine(link)]
 }
 
 /** The members of an erasure event that place it; the verifiers check the event itself. */
@@ -193,6 +184,7 @@ interface Parts {
   readonly checkedFacts: CheckedFacts["Service"]
   readonly seal: EvidenceSeal["Service"]
   readonly traces: TraceExport["Service"]
+  readonly verifiers: VerifierFiles
   /** The newest one when the pack was begun. */
   readonly checkpoint: CheckpointRecord | undefined
 }
@@ -255,7 +247,7 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
     within === undefined
       ? Stream.empty
       : scanOf(parts, within).pipe(
-          Stream.map((bodies) => bodies.flatMap((body) => linkLine(body, "events")))
+          Stream.map((bodies) => bodies.flatMap((body) => lineOfLink(body, "events")))
         )
   return [
     contents.lines(
@@ -303,7 +295,7 @@ const traceLinks = ({ contents, scope: { tenantId }, traces }: Parts): Lines =>
     ? Stream.empty
     : traces
         .chain({ tenantId, ...contents.traces })
-        .pipe(Stream.map((bodies) => bodies.flatMap((body) => linkLine(body, "traces"))))
+        .pipe(Stream.map((bodies) => bodies.flatMap((body) => lineOfLink(body, "traces"))))
 
 /** Proofs that the erasures after the range are in the tree that was signed. */
 const proofLines = (parts: Parts, range: SequenceRange, size: number): Lines =>
@@ -412,7 +404,7 @@ const entriesOfKeys = Effect.fnUntraced(function* ({ contents, scope: { tenantId
  * then what the hashes of everything before are needed for.
  */
 const entriesOfClosing = Effect.fnUntraced(function* (parts: Parts) {
-  const { contents, options, scope, seal } = parts
+  const { contents, options, scope, seal, verifiers } = parts
   const { pdf, serviceName } = options
   const later = (text: () => string) => Stream.suspend(() => bytesOf(text()))
   const signature = Stream.unwrap(
@@ -423,7 +415,7 @@ const entriesOfClosing = Effect.fnUntraced(function* (parts: Parts) {
   )
   const entries: ReadonlyArray<ArchiveEntry<PackFailure>> = [
     ...(yield* entriesOfKeys(parts)),
-    ...packAssets().map(({ content, isProgram, name }) =>
+    ...packAssets(verifiers).map(({ content, isProgram, name }) =>
       contents.file(name, Stream.succeed(content), isProgram)
     ),
     contents.file(
@@ -471,11 +463,12 @@ export const evidencePack = Effect.fn("EvidencePack.make")(function* (
   const checkedFacts = yield* CheckedFacts
   const seal = yield* EvidenceSeal
   const traces = yield* TraceExport
+  const verifiers = yield* (yield* PackVerifiers).files
   yield* seal.ready
   const checkpoint =
     verifiedRange(scope.verification) === undefined ? undefined : yield* seal.latest(scope.tenantId)
   const contents = new Contents()
-  const services = { store, checked, checkedFacts, seal, traces }
+  const services = { store, checked, checkedFacts, seal, traces, verifiers }
   const parts: Parts = { scope, options, contents, checkpoint, ...services }
   const bytes: Bytes = archive.zip(entriesOf(parts))
   return bytes

@@ -6,7 +6,7 @@
 import type { Chain } from "../../domain/chain/Chains.ts"
 import { HASH_BYTES } from "../../domain/chain/MerkleTree.ts"
 import { SCHEME } from "../../domain/events/HashChain.ts"
-import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
+import { TRACE_SCHEME } from "../../domain/traces/FactText.ts"
 import type { SequenceRange } from "../../ports/ChainRecompute.ts"
 import type { VerifyReport } from "../../verify/Verifier.ts"
 import { HISTORY_FROM, HISTORY_TO, noticesOf } from "../../verify/VerifyReport.ts"
@@ -155,7 +155,7 @@ const oneLine = (text: string): string =>
 const USAGE = `
 Check it yourself. Nothing has to be installed and nothing is sent anywhere:
 
-  node verify.mjs          with Node 18 or later
+  node verify.mjs          with Node 20 or later
   python3 verify.py        with Python 3.8 or later
   verify.html              in a browser: open it from the disk and choose the ZIP
   sha256sum -c sha256sums.txt

@@ -4,7 +4,8 @@
  * of each execution.
  */
 import { Effect, Stream } from "effect"
-import { parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
+import { parseFact } from "../../domain/traces/FactText.ts"
+import type { TraceFact } from "../../domain/traces/TraceFact.ts"
 import { StoreUnavailable } from "../../ports/EventStore.ts"
 import type { CheckedFacts } from "../../verify/CheckedFacts.ts"
 import type { TraceScope } from "./TraceExport.ts"

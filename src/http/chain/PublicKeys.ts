@@ -5,7 +5,7 @@
 import { Effect, type Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { type PublishedKey, PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
-import { isTrusted } from "../../domain/chain/KeyLine.ts"
+import { isTrusted } from "../../domain/chain/KeyStandings.ts"
 import { defined } from "../../domain/Defined.ts"
 import { json } from "../messages/Answer.ts"
 import { withoutQuery } from "../messages/KnownQuery.ts"

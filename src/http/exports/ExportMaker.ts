@@ -28,6 +28,7 @@ import type { Archive } from "../../ports/Archive.ts"
 import { EventLog } from "../../ports/EventLog.ts"
 import type { EventStore } from "../../ports/EventStore.ts"
 import type { TableKind } from "../../ports/ExportJob.ts"
+import type { PackVerifiers } from "../../ports/PackVerifiers.ts"
 import type { SystemAuditLog } from "../../services/administration/SystemAuditLog.ts"
 import type { CheckedEvents } from "../../verify/CheckedEvents.ts"
 import type { CheckedFacts } from "../../verify/CheckedFacts.ts"
@@ -90,6 +91,7 @@ type Services =
   | EvidenceSeal
   | Heads
   | Keys
+  | PackVerifiers
   | ProjectionProgress
   | SystemAuditLog
   | TraceExport

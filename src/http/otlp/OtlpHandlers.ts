@@ -12,7 +12,7 @@ import { parseJson } from "../../domain/json/Json.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
 import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import type { Sliced } from "../../domain/Slices.ts"
-import { decidedRepairOf } from "../../domain/traces/Repairs.ts"
+import { decidedRepairOf } from "../../domain/traces/ShownSpans.ts"
 import type {
   RecordOtlpEvents,
   RecordOtlpSpan,

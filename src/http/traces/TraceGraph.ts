@@ -8,9 +8,11 @@ import { type JsonObject, parseJson } from "../../domain/json/Json.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import { oneInTurn } from "../../domain/TenantTurns.ts"
 import type { EdgeKind, GraphRequest } from "../../domain/traces/ExecutionGraph.ts"
+import { parseFact } from "../../domain/traces/FactText.ts"
 import { hintMembers } from "../../domain/traces/GraphHints.ts"
+import { saidOf } from "../../domain/traces/ShownSpans.ts"
 import { idLength } from "../../domain/traces/SpanGraph.ts"
-import { type FactDetails, parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
+import type { FactDetails, TraceFact } from "../../domain/traces/TraceFact.ts"
 import { foldFacts, type TraceView } from "../../domain/traces/TraceView.ts"
 import type { OutlineDetails, SpanOutline, TraceStore } from "../../ports/TraceStore.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
@@ -113,8 +115,7 @@ class OutlineFold {
     this.#edges += edgesOf(fact)
     this.#textLength += shown.textLength + idsLength(fact)
     this.#metadataLength += shown.metadataLength
-    // Its hashes are not kept.
-    this.#view.take({ ...fact, prev_hash: "", content_hash: "", hash: "", details: shown.details })
+    this.#view.take({ ...saidOf(fact), details: shown.details })
   }
 }
 

@@ -7,7 +7,7 @@ import { Schema, Struct } from "effect"
 
 export { TraceVerifyReport } from "../../verify/VerifyReport.ts"
 
-import { ID_LENGTH_MAX } from "../../domain/Identifiers.ts"
+import { ID_LENGTH_MAX } from "../../domain/IdForms.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { AggregatedGraph } from "../../domain/traces/AggregatedGraph.ts"
 import { ExecutionGraph } from "../../domain/traces/ExecutionGraph.ts"

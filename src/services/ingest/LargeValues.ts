@@ -4,8 +4,7 @@
  * again is the same span.
  */
 import { canonicalInSteps, canonicalize, quote } from "../../domain/json/CanonicalJson.ts"
-import { isObject, type JsonObject, type JsonValue } from "../../domain/json/Json.ts"
-import { NESTING_MAX } from "../../domain/json/StrictJson.ts"
+import { isObject, type JsonObject, type JsonValue, NESTING_MAX } from "../../domain/json/Json.ts"
 import { isLonger } from "../../domain/json/TextSize.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import { piecesOf, sha256InSteps } from "../../domain/TextPieces.ts"

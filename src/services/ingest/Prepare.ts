@@ -25,15 +25,8 @@ import {
   detailsHash,
   detailsText
 } from "../../domain/events/HashChain.ts"
-import {
-  derivedUuid,
-  ID_LENGTH_MAX,
-  isClientId,
-  isPartyId,
-  PARTY_ID_LENGTH_MAX,
-  randomHex,
-  uuidv7
-} from "../../domain/Identifiers.ts"
+import { derivedUuid, isClientId, isPartyId, randomHex, uuidv7 } from "../../domain/Identifiers.ts"
+import { ID_LENGTH_MAX, PARTY_ID_LENGTH_MAX } from "../../domain/IdForms.ts"
 import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
 import { type Fields, isObject, type JsonObject, parseJson } from "../../domain/json/Json.ts"
 import { isLonger } from "../../domain/json/TextSize.ts"

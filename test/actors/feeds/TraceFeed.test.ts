@@ -9,14 +9,8 @@ import { LiveFeed } from "../../../src/actors/feeds/LiveFeed.ts"
 import { READER_LIMITS } from "../../../src/actors/feeds/Subscriber.ts"
 import { TraceFeed, type TraceSubscription } from "../../../src/actors/feeds/TraceFeed.ts"
 import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
-import {
-  type FactCore,
-  type FactDetails,
-  factDetailsHash,
-  parseFact,
-  storeFact,
-  type TraceFact
-} from "../../../src/domain/traces/TraceFact.ts"
+import { factDetailsHash, parseFact, storeFact } from "../../../src/domain/traces/FactText.ts"
+import type { FactCore, FactDetails, TraceFact } from "../../../src/domain/traces/TraceFact.ts"
 import { TraceView } from "../../../src/domain/traces/TraceView.ts"
 import { FeedWorld, layerFeeds } from "../support/FeedDoubles.ts"
 import { whileTimePasses } from "../support/PassingTime.ts"

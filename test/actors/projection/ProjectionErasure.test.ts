@@ -7,7 +7,7 @@ import {
 } from "../../../src/actors/projection/ProjectionErasure.ts"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { eraseEvent } from "../../../src/domain/events/HashChain.ts"
-import { eraseFact, parseFact } from "../../../src/domain/traces/TraceFact.ts"
+import { eraseFact, parseFact } from "../../../src/domain/traces/FactText.ts"
 import { bodies, FactChain } from "../../adapters/clickhouse/support/StoredFacts.ts"
 import { Chain } from "../../verify/support/Chains.ts"
 

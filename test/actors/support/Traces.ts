@@ -20,14 +20,12 @@ import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import { eventsCountBefore, factPlaceOf } from "../../../src/domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../src/domain/records/StateRecords.ts"
 import { microsOf } from "../../../src/domain/Timestamp.ts"
+import { eraseFact, factDetailsHash, parseFact } from "../../../src/domain/traces/FactText.ts"
 import { chunksOf, type PreparedPayload } from "../../../src/domain/traces/Payload.ts"
-import {
-  eraseFact,
-  type FactDetails,
-  factDetailsHash,
-  type PreparedDetails,
-  parseFact,
-  type TraceFact
+import type {
+  FactDetails,
+  PreparedDetails,
+  TraceFact
 } from "../../../src/domain/traces/TraceFact.ts"
 import {
   type AddSpanEvent,

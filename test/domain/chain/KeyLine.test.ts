@@ -10,12 +10,11 @@ import {
 import {
   endorse,
   handOver,
-  isTrusted,
   keyLine,
-  type LineKey,
   openEndorsement,
   signatureRefusal
 } from "../../../src/domain/chain/KeyLine.ts"
+import { isTrusted, type LineKey } from "../../../src/domain/chain/KeyStandings.ts"
 import { Frontier } from "../../../src/domain/chain/MerkleTree.ts"
 import { readVectors } from "../../support/Independent.ts"
 import {

@@ -9,12 +9,12 @@ import { encodeCommand } from "../../../src/domain/records/CommandBytes.ts"
 import { EMPTY_BATCH } from "../../../src/domain/records/EventBatch.ts"
 import { FORMAT_HEADER } from "../../../src/domain/records/Topics.ts"
 import {
-  type FactCore,
   factDetailsHash,
   parseFact,
   recomputeFact,
   storeFact
-} from "../../../src/domain/traces/TraceFact.ts"
+} from "../../../src/domain/traces/FactText.ts"
+import type { FactCore } from "../../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../../src/domain/traces/TraceOperation.ts"
 
 const NOW = "2026-11-21T12:00:00.000000Z"

@@ -4,11 +4,11 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
+import { NESTING_MAX } from "../../../src/domain/json/Json.ts"
 import { isExactNumber } from "../../../src/domain/json/JsonBytes.ts"
 import {
   ITEM_BYTES_MAX,
   ITEM_VALUES_MAX,
-  NESTING_MAX,
   parseStrict,
   problemOf,
   type StrictResult

@@ -17,13 +17,8 @@ import { decodeCommand, encodeCommand } from "../../../src/domain/records/Comman
 import { EMPTY_BATCH } from "../../../src/domain/records/EventBatch.ts"
 import { Receipt, readReceipt } from "../../../src/domain/records/Receipt.ts"
 import { StoredHead } from "../../../src/domain/records/StateRecords.ts"
-import {
-  type FactCore,
-  factDetailsHash,
-  parseFact,
-  StoredFact,
-  storeFact
-} from "../../../src/domain/traces/TraceFact.ts"
+import { factDetailsHash, parseFact, storeFact } from "../../../src/domain/traces/FactText.ts"
+import { type FactCore, StoredFact } from "../../../src/domain/traces/TraceFact.ts"
 import {
   decodeOperation,
   encodeOperation,

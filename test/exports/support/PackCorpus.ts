@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto"
 import { type Signer, signerOf } from "../../../src/domain/chain/Checkpoint.ts"
 import { endorse } from "../../../src/domain/chain/KeyLine.ts"
-import { eraseFact, parseFact } from "../../../src/domain/traces/TraceFact.ts"
+import { eraseFact, parseFact } from "../../../src/domain/traces/FactText.ts"
 import { keysDocument } from "../../../src/http/chain/PublicKeys.ts"
 import { publishedKeys } from "../../../src/services/checkpoints/SigningKeys.ts"
 import { FactChain, type Placed } from "../../adapters/clickhouse/support/StoredFacts.ts"

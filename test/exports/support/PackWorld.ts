@@ -7,6 +7,7 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { Effect, Layer, Stream } from "effect"
 import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
+import { layerPackVerifiers } from "../../../src/adapters/esbuild/PackVerifiersBundle.ts"
 import {
   type CheckpointRecord,
   makeCheckpoint,
@@ -18,7 +19,7 @@ import { Frontier, leafHash, nodeHash } from "../../../src/domain/chain/MerkleTr
 import type { PrunedPoint } from "../../../src/domain/chain/PrunedPoint.ts"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { type EventFilter, emptyFilter } from "../../../src/domain/events/EventFilter.ts"
-import { parseFact } from "../../../src/domain/traces/TraceFact.ts"
+import { parseFact } from "../../../src/domain/traces/FactText.ts"
 import { foldFacts } from "../../../src/domain/traces/TraceView.ts"
 import { EvidenceSeal } from "../../../src/exports/EvidenceSeal.ts"
 import { boundsOf, conditionsBeside, type ExportScope } from "../../../src/exports/ExportScope.ts"
@@ -406,6 +407,7 @@ export class PackWorld {
       ),
       this.seal(wishes),
       layerArchive,
+      layerPackVerifiers,
       Layer.succeed(TraceExport, {
         executions: () => lines(executions),
         spans: () => lines(spans),

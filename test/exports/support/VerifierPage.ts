@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { type Browser, chromium, type Page } from "playwright-core"
 import { candidatesOf } from "../../../src/adapters/chromium/FindChromium.ts"
-import type { PackReport, UnreadablePack } from "../../../src/exports/verifiers/verify.mjs"
+import type { PackReport, UnreadablePack } from "../../../src/exports/checker/Report.ts"
 
 /** Milliseconds that the check of a small pack may take. */
 const CHECK_MS_MAX = 120_000

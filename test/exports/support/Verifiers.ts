@@ -5,9 +5,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { assert } from "vitest"
+import { verifierFiles } from "../../../src/adapters/esbuild/PackVerifiersBundle.ts"
 import { verifyPack } from "../../../src/cli/VerifyPack.ts"
+import type { PackReport, UnreadablePack } from "../../../src/exports/checker/Report.ts"
 import { packAssets } from "../../../src/exports/pack/PackAssets.ts"
-import type { PackReport, UnreadablePack } from "../../../src/exports/verifiers/verify.mjs"
 import { VerifierPage } from "./VerifierPage.ts"
 
 export type Report = PackReport | UnreadablePack
@@ -60,7 +61,7 @@ export class Verifiers {
 
   static async open(): Promise<Verifiers> {
     const folder = mkdtempSync(join(tmpdir(), "alk-pack-"))
-    for (const { content, name } of packAssets()) {
+    for (const { content, name } of packAssets(await verifierFiles())) {
       if (name.startsWith("verify.")) writeFileSync(join(folder, name), content)
     }
     return new Verifiers(folder, await VerifierPage.open(join(folder, "verify.html")))

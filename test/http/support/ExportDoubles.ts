@@ -29,6 +29,7 @@ import { layerServer } from "../../../src/http/Server.ts"
 import { CurrentServerTimes, SERVER_TIMES } from "../../../src/http/server/ServerTimes.ts"
 import { LogUnavailable } from "../../../src/ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../../../src/ports/EventStore.ts"
+import { PackVerifiers } from "../../../src/ports/PackVerifiers.ts"
 import { PdfBusy, PdfUnavailable } from "../../../src/ports/PdfRenderer.ts"
 import {
   type SystemAct,
@@ -229,6 +230,10 @@ export const startExports = async (
     seal(world, state),
     acts(state),
     layerArchive,
+    // No test here runs them.
+    Layer.succeed(PackVerifiers, {
+      files: Effect.succeed({ program: "", checks: "" })
+    }),
     layerExportSlots(exportsAtOnce),
     layerExportFolder({ path: folder, freeBytesMin: state.freeBytesMin }),
     Layer.succeed(TraceExport, {

@@ -11,8 +11,9 @@ import {
   type TraceSubscription
 } from "../../../src/actors/feeds/TraceFeed.ts"
 import { microsOf } from "../../../src/domain/Timestamp.ts"
+import { eraseFact, parseFact } from "../../../src/domain/traces/FactText.ts"
 import { chunkOf } from "../../../src/domain/traces/Payload.ts"
-import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/traces/TraceFact.ts"
+import type { TraceFact } from "../../../src/domain/traces/TraceFact.ts"
 import { foldFacts } from "../../../src/domain/traces/TraceView.ts"
 import { StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { type ExecutionPageQuery, TraceStore } from "../../../src/ports/TraceStore.ts"

@@ -17,7 +17,7 @@ import { toBatch } from "../../../src/domain/records/EventBatch.ts"
 import type { Receipt } from "../../../src/domain/records/Receipt.ts"
 import { KIND_HEADER, WRITER_HEADER } from "../../../src/domain/records/RecordHeaders.ts"
 import { nowMicros } from "../../../src/domain/Timestamp.ts"
-import { storeFact } from "../../../src/domain/traces/TraceFact.ts"
+import { storeFact } from "../../../src/domain/traces/FactText.ts"
 import {
   EventLog,
   type Fetched,

@@ -4,7 +4,7 @@ import fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../src/domain/json/Json.ts"
-import { NESTING_MAX } from "../../../src/domain/json/StrictJson.ts"
+import { NESTING_MAX } from "../../../src/domain/json/Json.ts"
 import { finish, type Sliced } from "../../../src/domain/Slices.ts"
 import {
   PAYLOAD_VALUE_BYTES_MAX,

@@ -12,7 +12,7 @@ import type { RecordMac } from "../../../domain/records/RecordMac.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { nowMicros } from "../../../domain/Timestamp.ts"
-import { holdsItsHashes, parseFact } from "../../../domain/traces/TraceFact.ts"
+import { holdsItsHashes, parseFact } from "../../../domain/traces/FactText.ts"
 import { traceEventKeyOf } from "../../../domain/traces/TraceOperation.ts"
 import type {
   EventLog,

@@ -7,12 +7,9 @@
  */
 import { sha256Hex } from "../../../domain/Identifiers.ts"
 import { quote } from "../../../domain/json/CanonicalJson.ts"
+import { factDetailsHash } from "../../../domain/traces/FactText.ts"
 import type { StoredSpan } from "../../../domain/traces/StoredTrace.ts"
-import {
-  factDetailsHash,
-  type PreparedDetails,
-  type TerminalStatus
-} from "../../../domain/traces/TraceFact.ts"
+import type { PreparedDetails, TerminalStatus } from "../../../domain/traces/TraceFact.ts"
 import type { RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
 import { severityOf } from "./LocalRoots.ts"
 import { laterOf } from "./TraceTimes.ts"

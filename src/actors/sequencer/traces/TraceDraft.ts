@@ -8,13 +8,9 @@ import type { Head } from "../../../domain/chain/Chains.ts"
 import { GENESIS_HASH } from "../../../domain/chain/Chains.ts"
 import type { WindowEntry } from "../../../domain/records/StateRecords.ts"
 import { microsOf } from "../../../domain/Timestamp.ts"
+import { type FactType, storeFact } from "../../../domain/traces/FactText.ts"
 import type { PreparedPayload } from "../../../domain/traces/Payload.ts"
-import {
-  type FactCore,
-  type FactType,
-  type PreparedDetails,
-  storeFact
-} from "../../../domain/traces/TraceFact.ts"
+import type { FactCore, PreparedDetails } from "../../../domain/traces/TraceFact.ts"
 import type { OtlpEvent, StartSpan } from "../../../domain/traces/TraceOperation.ts"
 import type { LinkBudget, LinkChanges } from "./LinkBudgets.ts"
 import {

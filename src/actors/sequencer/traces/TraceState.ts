@@ -6,7 +6,7 @@
 import { eventsCountBefore, type MarkedFact } from "../../../domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import { formatMicros } from "../../../domain/Timestamp.ts"
-import { holdsItsHashes, parseFact } from "../../../domain/traces/TraceFact.ts"
+import { holdsItsHashes, parseFact } from "../../../domain/traces/FactText.ts"
 import type { LoadedExecution } from "../../../ports/TraceStore.ts"
 import { LinkBudgets, type LinkChanges } from "./LinkBudgets.ts"
 import { PARENT_WAIT_MICROS } from "./LocalRoots.ts"

@@ -5,8 +5,8 @@
  */
 import type { ItemError } from "../../../domain/records/Command.ts"
 import type { WindowEntry } from "../../../domain/records/StateRecords.ts"
+import { factDetailsHash } from "../../../domain/traces/FactText.ts"
 import type { StoredSpan } from "../../../domain/traces/StoredTrace.ts"
-import { factDetailsHash } from "../../../domain/traces/TraceFact.ts"
 import type {
   AddSpanEvent,
   EndExecution,

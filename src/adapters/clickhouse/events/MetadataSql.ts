@@ -7,7 +7,7 @@ import {
 } from "../../../domain/events/MetadataPath.ts"
 import type { Question } from "../../../domain/events/where/Expression.ts"
 import { quote } from "../../../domain/json/CanonicalJson.ts"
-import { NESTING_MAX } from "../../../domain/json/StrictJson.ts"
+import { NESTING_MAX } from "../../../domain/json/Json.ts"
 import { withFloatDigits } from "../client/JsonColumns.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import type { Marks } from "./Marks.ts"

@@ -5,7 +5,7 @@
 
 import { type SqlColumn, type SqlTable, sqlTableNames } from "../../../domain/sql/SqlTables.ts"
 import type { Repair } from "../../../domain/traces/Repairs.ts"
-import { decidedRepairOf } from "../../../domain/traces/Repairs.ts"
+import { decidedRepairOf } from "../../../domain/traces/ShownSpans.ts"
 import { readable, withFloatDigits } from "../client/JsonColumns.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { digitsOf, isErased, literal } from "../events/EventText.ts"

@@ -1,6 +1,6 @@
 /** The columns of a fact that its MAC covers, and that MAC. */
 import type { MarkedFact } from "../../../domain/records/FactPlace.ts"
-import type { FactType } from "../../../domain/traces/TraceFact.ts"
+import type { FactType } from "../../../domain/traces/FactText.ts"
 import type { RowBinary } from "../client/RowBinary.ts"
 
 export const MARKED =

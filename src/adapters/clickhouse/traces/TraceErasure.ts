@@ -3,7 +3,7 @@
  * domain's to say; here its row replaces the old one, which is then deleted.
  */
 import { Effect } from "effect"
-import { eraseFact, parseFact } from "../../../domain/traces/TraceFact.ts"
+import { eraseFact, parseFact } from "../../../domain/traces/FactText.ts"
 import type { ExecutionErasure, FactRow, TraceStore } from "../../../ports/TraceStore.ts"
 import type { Parameters, Statement } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"

@@ -6,7 +6,7 @@
 import { sha256Hex } from "../../../domain/Identifiers.ts"
 import { canonicalInSteps } from "../../../domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
-import { NESTING_MAX } from "../../../domain/json/StrictJson.ts"
+import { NESTING_MAX } from "../../../domain/json/Json.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { isBroken, mended } from "./BrokenText.ts"
 import type { AnyValue, KeyValue } from "./gen/opentelemetry/proto/common/v1/common_pb.js"

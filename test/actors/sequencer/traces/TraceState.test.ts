@@ -11,7 +11,7 @@ import { applyTraces } from "../../../../src/actors/sequencer/traces/TraceStep.t
 import { factPlaceOf, type MarkedFact } from "../../../../src/domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../../src/domain/records/StateRecords.ts"
 import { microsOf } from "../../../../src/domain/Timestamp.ts"
-import { parseFact } from "../../../../src/domain/traces/TraceFact.ts"
+import { parseFact } from "../../../../src/domain/traces/FactText.ts"
 import type { TraceOperation } from "../../../../src/domain/traces/TraceOperation.ts"
 import type { LoadedExecution } from "../../../../src/ports/TraceStore.ts"
 import { loadedFact } from "../../../support/StoredTraces.ts"

@@ -7,8 +7,8 @@ import {
   applyTraces,
   type TraceOutcome
 } from "../../../../src/actors/sequencer/traces/TraceStep.ts"
+import { recomputeFact } from "../../../../src/domain/traces/FactText.ts"
 import { chunkOf } from "../../../../src/domain/traces/Payload.ts"
-import { recomputeFact } from "../../../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../../../src/domain/traces/TraceOperation.ts"
 import {
   addEvent,

@@ -10,14 +10,12 @@ import {
   factPlaceOf,
   type MarkedFact
 } from "../../../../src/domain/records/FactPlace.ts"
+import { factDetailsHash, parseFact, storeFact } from "../../../../src/domain/traces/FactText.ts"
 import { chunksOf } from "../../../../src/domain/traces/Payload.ts"
-import {
-  type FactCore,
-  type FactDetails,
-  factDetailsHash,
-  parseFact,
-  storeFact,
-  type TerminalStatus
+import type {
+  FactCore,
+  FactDetails,
+  TerminalStatus
 } from "../../../../src/domain/traces/TraceFact.ts"
 import { FactMac } from "../../../../src/ports/FactMac.ts"
 import type { FactRow } from "../../../../src/ports/TraceStore.ts"

@@ -15,16 +15,11 @@ import { defined } from "../../../../src/domain/Defined.ts"
 import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
 import { type JsonObject, type JsonValue, parseJson } from "../../../../src/domain/json/Json.ts"
 import { microsOf } from "../../../../src/domain/Timestamp.ts"
+import { eraseFact, parseFact, recomputeFact } from "../../../../src/domain/traces/FactText.ts"
 import { hintsOf } from "../../../../src/domain/traces/GraphHints.ts"
 import { chunkOf, wholeValue } from "../../../../src/domain/traces/Payload.ts"
 import { summaryOf } from "../../../../src/domain/traces/SpanSummary.ts"
-import {
-  eraseFact,
-  parseFact,
-  recomputeFact,
-  type TraceStatus,
-  terminalStatuses
-} from "../../../../src/domain/traces/TraceFact.ts"
+import { type TraceStatus, terminalStatuses } from "../../../../src/domain/traces/TraceFact.ts"
 import type { Execution } from "../../../../src/domain/traces/TraceResources.ts"
 import { foldFacts } from "../../../../src/domain/traces/TraceView.ts"
 import { EventStore, type StoreUnavailable } from "../../../../src/ports/EventStore.ts"

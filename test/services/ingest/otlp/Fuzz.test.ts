@@ -11,7 +11,7 @@ import { GENESIS_HASH } from "../../../../src/domain/chain/Chains.ts"
 import { canonicalize } from "../../../../src/domain/json/CanonicalJson.ts"
 import type { JsonValue } from "../../../../src/domain/json/Json.ts"
 import { finish } from "../../../../src/domain/Slices.ts"
-import { recomputeFact } from "../../../../src/domain/traces/TraceFact.ts"
+import { recomputeFact } from "../../../../src/domain/traces/FactText.ts"
 import type { RecordOtlpSpan } from "../../../../src/domain/traces/TraceOperation.ts"
 import { decodeJson, decodeProtobuf } from "../../../../src/services/ingest/otlp/Decode.ts"
 import {

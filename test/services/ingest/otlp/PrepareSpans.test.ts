@@ -4,16 +4,16 @@ import { createHash } from "node:crypto"
 import fc from "fast-check"
 import { assert, describe, it, vi } from "vitest"
 import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
-import { NESTING_MAX } from "../../../../src/domain/json/StrictJson.ts"
+import { NESTING_MAX } from "../../../../src/domain/json/Json.ts"
 import { finish } from "../../../../src/domain/Slices.ts"
-import { hintsOf } from "../../../../src/domain/traces/GraphHints.ts"
-import { REPAIRS_NAMED_MAX, type Repair } from "../../../../src/domain/traces/Repairs.ts"
-import { summaryOf } from "../../../../src/domain/traces/SpanSummary.ts"
 import {
   factDetailsHash,
   recomputeFact,
   storeFact
-} from "../../../../src/domain/traces/TraceFact.ts"
+} from "../../../../src/domain/traces/FactText.ts"
+import { hintsOf } from "../../../../src/domain/traces/GraphHints.ts"
+import { REPAIRS_NAMED_MAX, type Repair } from "../../../../src/domain/traces/Repairs.ts"
+import { summaryOf } from "../../../../src/domain/traces/SpanSummary.ts"
 import {
   decodeOperation,
   encodeOperation,

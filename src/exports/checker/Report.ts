@@ -1,4 +1,4 @@
-/** What verify.mjs gives to programs that load it as a module. */
+/** The report of a check, in every verifier the same. */
 
 /** Something in the pack that does not agree. */
 export interface PackProblem {
@@ -66,17 +66,3 @@ export interface UnreadablePack {
   readonly checked: readonly []
   readonly not_established: readonly []
 }
-
-/** What the program prints, and its exit code. */
-export interface VerifyOutcome {
-  readonly text: string
-  readonly exitCode: 0 | 1 | 2 | 3
-}
-
-/** The arguments are not those of the program; `message` says which. */
-export class Usage extends Error {}
-
-/**
- * Checks the pack that the arguments name, or else the folder `own`. Rejects with Usage.
- */
-export const verify: (args: ReadonlyArray<string>, own?: string) => Promise<VerifyOutcome>
