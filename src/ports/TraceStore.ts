@@ -138,6 +138,13 @@ export interface SpanOutline {
   readonly details?: OutlineDetails
 }
 
+/** What a log record of a model tells of calls. */
+export interface RecordedCalls {
+  readonly spanId: string
+  /** JSON text of an object. */
+  readonly calls: string
+}
+
 /** Facts of a tenant's chain by their sequences, both ends included. */
 export interface FactRange {
   readonly tenantId: string
@@ -313,6 +320,11 @@ export class TraceStore extends Context.Service<
       executionId: string,
       withMetadata: () => boolean
     ): Stream.Stream<ReadonlyArray<SpanOutline>, StoreUnavailable>
+    /**
+     * What log records of models tell of calls, `tool_calls` and `tool_results` of their payloads, in
+     * the order of their facts: some 8 Mi characters at most, of further ones nothing.
+     */
+    recordedCalls(tenantId: string, executionId: string): StoreResult<ReadonlyArray<RecordedCalls>>
     /** The execution that a span belongs to. */
     executionOfSpan(tenantId: string, spanId: string): StoreResult<string | undefined>
     /** Number of span events by span id, of all spans or of one; spans without any are absent. */

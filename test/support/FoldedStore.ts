@@ -50,7 +50,14 @@ export const foldedReads = (
 ) => {
   const reads: Pick<
     Store,
-    "reach" | "scan" | "spanEvents" | "spans" | "spanCount" | "outlines" | "eventCounts"
+    | "reach"
+    | "scan"
+    | "spanEvents"
+    | "spans"
+    | "spanCount"
+    | "outlines"
+    | "eventCounts"
+    | "recordedCalls"
   > = {
     reach: (tenantId, executionId) =>
       given(() => factsOf(tenantId, executionId).at(-1)?.fact_number),
@@ -119,6 +126,16 @@ export const foldedReads = (
               }
             })
         )
+      ),
+    recordedCalls: (tenantId, executionId) =>
+      given(() =>
+        factsOf(tenantId, executionId).flatMap((fact) => {
+          if (fact.type !== "span.event" || !fact.event_type.startsWith("gen_ai.")) return []
+          const { tool_calls, tool_results } = fact.details?.payload ?? {}
+          return tool_calls === undefined && tool_results === undefined
+            ? []
+            : [{ spanId: fact.span_id, calls: JSON.stringify({ tool_calls, tool_results }) }]
+        })
       ),
     eventCounts: (tenantId, executionId, spanId) =>
       given(() => {

@@ -339,6 +339,74 @@ export const otlpBlackBox = (target: () => OtlpTarget): void => {
       assert.isTrue(valid)
     })
 
+    it("has the edges that log records tell of, in either form of the conventions", async () => {
+      const { key, url } = target()
+      const client = new Client(url, key)
+      const [agent, traceId] = [agentId(), randomUUID().replaceAll("-", "")]
+      const resource = { attributes: [{ key: "service.name", value: { stringValue: agent } }] }
+      const text = (name: string, stringValue: string) => ({ key: name, value: { stringValue } })
+      const idAt = (at: number) => at.toString(16).padStart(16, "0")
+      const [root, asks, gets, asksToo] = [1, 2, 4, 5].map(idAt)
+      const span = (at: number, name: string, attributes: ReadonlyArray<object>) => ({
+        traceId,
+        spanId: idAt(at),
+        ...(at === 1 ? {} : { parentSpanId: root }),
+        name,
+        attributes,
+        startTimeUnixNano: String(1_763_700_000_000_000_000n + BigInt(at) * 1_000_000n),
+        endTimeUnixNano: String(1_763_700_001_000_000_000n + BigInt(at) * 1_000_000n)
+      })
+      const chat = text("gen_ai.operation.name", "chat")
+      const executes = (id: string) => [
+        text("gen_ai.operation.name", "execute_tool"),
+        text("gen_ai.tool.call.id", id)
+      ]
+      const spans = [
+        span(1, "root", []),
+        span(2, "asks", [chat]),
+        span(3, "tool", executes("c1")),
+        span(4, "gets", [chat]),
+        span(5, "asks too", [chat]),
+        span(6, "tool too", executes("c2"))
+      ]
+      const kvlist = (key: string, value: object) => ({ kvlistValue: { values: [{ key, value }] } })
+      const calls = { arrayValue: { values: [kvlist("id", { stringValue: "c1" })] } }
+      const output = [{ role: "assistant", parts: [{ type: "tool_call", id: "c2", name: "t" }] }]
+      const record = (spanId: string, eventName: string, more: object) => ({
+        timeUnixNano: "1763700000500000000",
+        traceId,
+        spanId,
+        eventName,
+        ...more
+      })
+      const logRecords = [
+        record(asks!, "gen_ai.choice", { body: kvlist("message", kvlist("tool_calls", calls)) }),
+        record(gets!, "gen_ai.tool.message", { body: kvlist("id", { stringValue: "c1" }) }),
+        record(asksToo!, "gen_ai.client.inference.operation.details", {
+          attributes: [text("gen_ai.output.messages", JSON.stringify(output))]
+        })
+      ]
+      for (const [path, body] of [
+        ["/v1/logs", { resourceLogs: [{ resource, scopeLogs: [{ logRecords }] }] }],
+        ["/v1/traces", { resourceSpans: [{ resource, scopeSpans: [{ spans }] }] }]
+      ] as const) {
+        const answer = await client.call(path, { body })
+        assert.deepStrictEqual([answer.status, answer.text], [200, "{}"])
+      }
+      const execution = await executionOf(client, agent)
+      const { inferred_edges, nodes } = await ok(
+        client,
+        `/api/v1/executions/${execution["id"]}/dag`
+      )
+      const nameOf = (id: string) => nodes.find((node: Json) => node["id"] === id)["name"]
+      assert.sameMembers(
+        inferred_edges
+          .filter(({ rule }: Json) => rule !== "timing")
+          .map(({ rule, source, target }: Json) => `${rule}: ${nameOf(source)} ${nameOf(target)}`),
+        ["tool_call: asks tool", "tool_result: tool gets", "tool_call: asks too tool too"]
+      )
+    })
+
     const python = hasPython
       ? "is the right execution from the Python SDK"
       : "is not exported from Python here: python3 has no OpenTelemetry SDK"

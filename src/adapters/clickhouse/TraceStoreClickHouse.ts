@@ -26,6 +26,7 @@ import {
   makeOutlines,
   makePayload,
   makeReach,
+  makeRecordedCalls,
   makeScan,
   makeSpanCount,
   makeStoredEvents
@@ -60,6 +61,7 @@ export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnectio
       outlines: makeOutlines(store),
       executionOfSpan: makeExecutionOfSpan(store),
       eventCounts: makeEventCounts(store),
+      recordedCalls: makeRecordedCalls(store),
       payload: makePayload(store),
       summaries: (tenantId, ids) => summariesOf(store, tenantId, ids),
       page: makePage(store),

@@ -12,7 +12,7 @@
  * (`lk.function_tool.id`).
  */
 import { defined } from "../Defined.ts"
-import { isObject, type JsonObject } from "../json/Json.ts"
+import { isObject, type JsonObject, type JsonValue } from "../json/Json.ts"
 import { JSON_TEXT_MAX, JsonTexts } from "./JsonTexts.ts"
 import { TOKEN_NAMES } from "./SpanSummary.ts"
 import type { Span } from "./TraceResources.ts"
@@ -313,6 +313,21 @@ export const hintMembers = (metadata: JsonObject): JsonObject => {
   return isObject(attributes)
     ? { ...hintsWithin(metadata), attributes: hintsWithin(attributes) }
     : hintsWithin(metadata)
+}
+
+const listIn = (place: Place, name: string): ReadonlyArray<JsonValue> => {
+  const list = place[name]
+  return Array.isArray(list) ? list : []
+}
+
+/** A span that also says what its log records tell of calls, as `namedCalls` has written it. */
+export const withCalls = (span: Span, records: ReadonlyArray<JsonObject>): Span => {
+  const { metadata } = span
+  const more = [ASKED, ANSWERED].flatMap((name) => {
+    const told = records.flatMap((record) => listIn(record, name))
+    return told.length === 0 ? [] : [[name, [...listIn(metadata, name), ...told]] as const]
+  })
+  return { ...span, metadata: { ...metadata, ...Object.fromEntries(more) } }
 }
 
 /** Calls as members of metadata. */

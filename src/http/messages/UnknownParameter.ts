@@ -44,7 +44,7 @@ const otherNames: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 /** Names that a message lists at most. */
-const LISTED_MAX = 24
+const LISTED_MAX = 26
 
 /** The end of the sentence "<name>: is not a parameter of this route". */
 export const whatWasMeant = (name: string, known: ReadonlyArray<string>): string => {

@@ -5,16 +5,23 @@
 import { Effect, Stream } from "effect"
 import { defined } from "../../domain/Defined.ts"
 import { type JsonObject, parseJson } from "../../domain/json/Json.ts"
+import { addTo } from "../../domain/Lists.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import { oneInTurn } from "../../domain/TenantTurns.ts"
 import type { EdgeKind, GraphRequest } from "../../domain/traces/ExecutionGraph.ts"
 import { parseFact } from "../../domain/traces/FactText.ts"
-import { hintMembers } from "../../domain/traces/GraphHints.ts"
+import { hintMembers, withCalls } from "../../domain/traces/GraphHints.ts"
 import { saidOf } from "../../domain/traces/ShownSpans.ts"
 import { idLength } from "../../domain/traces/SpanGraph.ts"
 import type { FactDetails, TraceFact } from "../../domain/traces/TraceFact.ts"
+import type { Span } from "../../domain/traces/TraceResources.ts"
 import { foldFacts, type TraceView } from "../../domain/traces/TraceView.ts"
-import type { OutlineDetails, SpanOutline, TraceStore } from "../../ports/TraceStore.ts"
+import type {
+  OutlineDetails,
+  RecordedCalls,
+  SpanOutline,
+  TraceStore
+} from "../../ports/TraceStore.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
 import { inSlices } from "../messages/InSlices.ts"
 import { DAG_EDGES_MAX, DAG_METADATA_MAX, DAG_SPANS_MAX, DAG_TEXT_MAX } from "./TraceContract.ts"
@@ -105,6 +112,23 @@ class OutlineFold {
     }
   }
 
+  /** The spans, with what log records tell of their calls. */
+  withRecords(
+    spans: ReadonlyArray<Span>,
+    records: ReadonlyArray<RecordedCalls>
+  ): ReadonlyArray<Span> {
+    const bySpan = new Map<string, Array<JsonObject>>()
+    for (const { calls, spanId } of records) {
+      this.#metadataLength += calls.length
+      if (this.isPartial) break
+      addTo(bySpan, spanId, parseJson(calls) as JsonObject)
+    }
+    return spans.map((span) => {
+      const told = bySpan.get(span.id)
+      return told === undefined ? span : withCalls(span, told)
+    })
+  }
+
   #takeOne({ details, fact: text }: SpanOutline): void {
     const fact = parseFact(text)
     if (fact === undefined) return
@@ -130,6 +154,10 @@ export interface GraphOf {
   readonly readsMetadata: boolean
 }
 
+/** Only of such an execution log records have become events. */
+const isOfOtlp = (fact: TraceFact): boolean =>
+  fact.type === "execution.started" && fact.source === "otlp"
+
 /** Makes graphs, one after the other: each may need some 100 MB for a moment. */
 export const traceGraphs = (store: TraceStore["Service"]) => {
   const inTurn = oneInTurn()
@@ -138,7 +166,8 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
     make: (request: GraphRequest) => Sliced<object>
   ) =>
     Effect.gen(function* () {
-      const view = foldFacts(execution.flatMap((body) => parseFact(body) ?? []))
+      const facts = execution.flatMap((body) => parseFact(body) ?? [])
+      const view = foldFacts(facts)
       if (view.execution === undefined) return yield* notFound("execution")
       const count = yield* store.spanCount(tenantId, executionId)
       if (count > DAG_SPANS_MAX) return yield* tooLarge(`${count} spans`)
@@ -151,9 +180,13 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
       const [eventCounts] = yield* Effect.all([store.eventCounts(tenantId, executionId), folded], {
         concurrency: "unbounded"
       })
+      const records =
+        fold.readsMetadata && facts.some(isOfOtlp)
+          ? yield* store.recordedCalls(tenantId, executionId)
+          : []
+      const spans = fold.withRecords(view.spans, records)
       const rootSpanId = view.execution.root_span_id
       const { isPartial } = fold
-      const { spans } = view
       const graph = yield* inSlices(() =>
         make({ rootSpanId, spans, eventCounts, edges, isPartial })
       )

@@ -140,12 +140,14 @@ export class ExecutionCache {
     const commands = commandsOf(chunk)
     if (commands.length === 0) return Effect.succeed({ unloaded: NONE, storedEvents: NO_EVENTS })
     return this.#loadMissing(missingExecutionsOf(this.#state.traces, commands)).pipe(
-      Effect.flatMap((unloaded) =>
-        Effect.map(this.#lookUpEvents(commands), ({ executions, storedEvents }) => ({
+      Effect.flatMap((unloaded) => {
+        // One wait is enough.
+        const store = unloaded === NONE ? this.#store : undefined
+        return Effect.map(this.#lookUpEvents(commands, store), ({ executions, storedEvents }) => ({
           unloaded: { ...unloaded, executions: [...unloaded.executions, ...executions] },
           storedEvents
         }))
-      )
+      })
     )
   }
 
@@ -183,8 +185,11 @@ export class ExecutionCache {
     )
   }
 
-  /** Which of the events that the duplicate window may have forgotten the store has. */
-  #lookUpEvents(commands: ReadonlyArray<TraceCommand>) {
+  /**
+   * Which of the events that the duplicate window may have forgotten the store has; without one that
+   * answers they are unknown.
+   */
+  #lookUpEvents(commands: ReadonlyArray<TraceCommand>, store: TraceLookup | undefined) {
     const { dedup, forgottenEvents, traces } = this.#state
     const { upTo } = forgottenEvents
     const holds = (key: string) => dedup.find(key) !== undefined
@@ -194,9 +199,9 @@ export class ExecutionCache {
       executions: sought.map(({ executionId: id, tenantId }) => ({ tenantId, id })),
       storedEvents: NO_EVENTS
     }
-    return this.#store === undefined
+    return store === undefined
       ? Effect.succeed(unknown)
-      : Effect.map(this.#stored(this.#store, sought, upTo), (storedEvents) =>
+      : Effect.map(this.#stored(store, sought, upTo), (storedEvents) =>
           storedEvents === undefined ? unknown : { executions: [], storedEvents }
         )
   }

@@ -25,6 +25,7 @@ import { factChunk, type PlacedFact } from "./TraceSlices.ts"
 import {
   ALL_SCOPES,
   DETAILS_BYTES,
+  EVENT_CALLS,
   EVENT_ID,
   IN_ORDER,
   newestBy,
@@ -35,6 +36,7 @@ import {
   SPAN_SIDE,
   STRUCTURE,
   spanHints,
+  TELLS_CALLS,
   WITHOUT_DETAILS
 } from "./TraceSql.ts"
 
@@ -43,6 +45,9 @@ const LOAD_BYTES_MAX = 256 * 1_048_576
 const LOAD_SETTINGS = `max_result_bytes = ${LOAD_BYTES_MAX}, result_overflow_mode = 'throw'`
 
 type Store = TraceStore["Service"]
+
+/** Log records whose calls a graph looks at. */
+const RECORDED_CALLS_MAX = 50_000
 
 /** Facts that are about no span have an empty text there. */
 const NAMED_SPAN = "span_id != ''"
@@ -108,6 +113,18 @@ export const makeExecutionOfSpan =
         + ` AND ${NAMED_SPAN} AND span_id = ${bind.string(spanId)}`
         + " ORDER BY chain_sequence LIMIT 1",
       (row) => row.string()
+    )
+
+export const makeRecordedCalls =
+  (store: StoreClient): Store["recordedCalls"] =>
+  (tenantId, executionId) =>
+    store.read(
+      "recordedCalls",
+      (bind) =>
+        `SELECT span_id, ${EVENT_CALLS} FROM (SELECT span_id, body FROM ${store.facts} WHERE`
+        + ` ${ofExecution(tenantId, executionId, bind, `scope = ${Scope.event}`)} AND ${TELLS_CALLS}`
+        + ` ${IN_ORDER} LIMIT ${RECORDED_CALLS_MAX})`,
+      (row) => ({ spanId: row.string(), calls: row.string() })
     )
 
 export const makeEventCounts =

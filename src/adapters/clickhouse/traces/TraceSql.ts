@@ -66,6 +66,21 @@ export const DETAILS_BYTES =
   `if(position(body, '${DETAILS}') = 0, 0,`
   + ` length(body) - length(${WITHOUT_DETAILS}) - ${DETAILS.length - 1})`
 
+const CALLS = ["tool_calls", "tool_results"] as const
+
+/** Whether an event may be a log record of a model that tells of calls. */
+export const TELLS_CALLS =
+  `position(body, '"event_type":"gen_ai.') > 0 AND (`
+  + `${CALLS.map((name) => `position(body, '"${name}":[') > 0`).join(" OR ")})`
+
+const callsIn = (name: string): string =>
+  `JSONExtractRaw(${readable("body")}, 'details', 'payload', '${name}')`
+
+/** What an event tells of calls, as the JSON text of an object. */
+export const EVENT_CALLS = `concat('{', arrayStringConcat(arrayFilter(text -> text != '', [${CALLS.map(
+  (name) => `if(startsWith(${callsIn(name)}, '['), concat('"${name}":', ${callsIn(name)}), '')`
+).join(", ")}]), ','), '}')`
+
 /** Of an event. */
 export const EVENT_ID = `JSONExtractString(${WITHOUT_DETAILS}, 'event_id')`
 

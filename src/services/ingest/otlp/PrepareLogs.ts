@@ -6,6 +6,7 @@
 import type { JsonObject } from "../../../domain/json/Json.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { YEAR_MAX } from "../../../domain/Timestamp.ts"
+import { callsInEvents, namedCalls } from "../../../domain/traces/GraphHints.ts"
 import type { RecordOtlpEvents } from "../../../domain/traces/TraceOperation.ts"
 import { type Flaws, NO_FLAWS } from "./Flaws.ts"
 import type { ExportLogsServiceRequest } from "./gen/opentelemetry/proto/collector/logs/v1/logs_service_pb.js"
@@ -135,6 +136,8 @@ function* readRecord(
   const all = new RepairLog()
   for (const log of [repairs, resource.repairs]) all.inherit(log)
   const eventType = eventTypeOf(name)
+  // As of an event of a span: what is large may leave the payload, the graph needs the ids.
+  const calls = callsInEvents([{ name, attributes: { ...attributes, ...payload } }], {})
   return {
     name,
     attributes,
@@ -143,6 +146,7 @@ function* readRecord(
     eventType,
     payload: orNothing({
       ...payload,
+      ...namedCalls(calls),
       ...(name === eventType ? {} : { name }),
       ...member("repairs", all.all)
     })

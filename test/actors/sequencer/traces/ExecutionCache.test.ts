@@ -230,16 +230,15 @@ describe("events that the window of duplicates may have forgotten", () => {
     }
   ]
   /** What was prepared with what the store says of the event. */
-  const prepared = (event: StoredEvent, store: "store" | "no store" = "store") => {
+  const prepared = (event: StoredEvent) => {
     const world = new World()
     world.say({ traces_next: 5 })
     world.stored = [storedRun()]
     world.events = [event]
     const state = stateThatForgot(5)
     const forgetful = { ...state, forgottenEvents: new ForgottenEvents(5) }
-    const lookup = store === "store" ? world.store : undefined
     return EventLog.use((log) =>
-      new ExecutionCache(log, world.reader, forgetful, lookup, mac).prepare(again)
+      new ExecutionCache(log, world.reader, forgetful, world.store, mac).prepare(again)
     ).pipe(Effect.provide(world.log))
   }
   const genuine = storedRun().marked.find(({ type }) => type === "span.event")!
@@ -252,6 +251,19 @@ describe("events that the window of duplicates may have forgotten", () => {
         unloaded: nothing,
         storedEvents: new Set([key])
       })
+    })
+  )
+
+  it.effect("are not known without a store", () =>
+    Effect.gen(function* () {
+      const state = stateThatForgot(0)
+      assert.isTrue(state.traces.take(storedRun(), 0))
+      const forgetful = { ...state, forgottenEvents: new ForgottenEvents(5) }
+      const world = new World()
+      const { unloaded } = yield* EventLog.use((log) =>
+        new ExecutionCache(log, world.reader, forgetful, undefined, mac).prepare(again)
+      ).pipe(Effect.provide(world.log))
+      assert.deepStrictEqual(unloaded.executions, wanted.executions)
     })
   )
 

@@ -933,6 +933,38 @@ export const traceStoreContract = <E>(
         })
     )
 
+    it.effect("has what log records of models tell of calls", () =>
+      Effect.gen(function* () {
+        const store = yield* TraceStore
+        const chain = new FactChain("calls")
+        chain.start("x")
+        const told = (spanId: string, eventType: string, payload: JsonObject) =>
+          chain.add(
+            "x",
+            {
+              type: "span.event",
+              span_id: spanId,
+              event_id: `event-${chain.all.length}`,
+              event_type: eventType,
+              sequence_number: chain.all.length,
+              timestamp: "2026-11-21T12:00:00.000000Z"
+            },
+            { payload }
+          )
+        told("a", "gen_ai.choice", { body: "b", tool_calls: ["é", "c2"] })
+        told("b", "gen_ai.tool.message", { tool_results: ["c1"], tool_calls: ["c3"] })
+        told("c", "gen_ai.choice", { body: { tool_calls: ["c4"] }, tool_results: "c5" })
+        told("d", "decision", { tool_calls: ["c6"] })
+        yield* stored(chain.all)
+        assert.deepStrictEqual(yield* store.recordedCalls("calls", "x"), [
+          { spanId: "a", calls: '{"tool_calls":["é","c2"]}' },
+          { spanId: "b", calls: '{"tool_calls":["c3"],"tool_results":["c1"]}' },
+          { spanId: "c", calls: "{}" }
+        ])
+        assert.deepStrictEqual(yield* store.recordedCalls("calls", "y"), [])
+      })
+    )
+
     it.effect("loads thousands of executions and spans at once", () =>
       Effect.gen(function* () {
         const store = yield* TraceStore

@@ -147,6 +147,27 @@ describe("a log record of a model", () => {
     assert.deepStrictEqual([commands.length, others, refused.length], [0, names.length, 0])
   })
 
+  it("names the calls of tools that it tells of, however large it is", () => {
+    const calls = {
+      arrayValue: { values: [{ kvlistValue: { values: [attribute("id", { stringValue: "c" })] } }] }
+    }
+    const message = {
+      kvlistValue: {
+        values: [
+          attribute("tool_calls", calls),
+          attribute("content", { stringValue: "x".repeat(100_000) })
+        ]
+      }
+    }
+    const body = { kvlistValue: { values: [attribute("message", message)] } }
+    const told = (eventName: string) => {
+      const [operation] = prepared(exportOf(record({ body, eventName }))).commands.flat()
+      return JSON.parse(operation!.events[0]!.details!.text).payload.tool_calls
+    }
+    assert.deepStrictEqual(told("gen_ai.choice"), ["c"])
+    assert.isUndefined(told("gen_ai.assistant.message"))
+  })
+
   it("has large texts stored apart from it", () => {
     const body = { stringValue: "x".repeat(100_000) }
     const { apart, commands } = prepared(exportOf(record({ body })))
