@@ -51,6 +51,7 @@ export class BodyAccount implements Holder {
   /** Fails the reading of the body; undefined while none is read. */
   #give: ((refusal: ApiError) => void) | undefined
   #startedAt = 0
+  readonly #over: Array<() => void> = []
 
   constructor(budget: BodyBudget) {
     this.#budget = budget
@@ -84,10 +85,16 @@ export class BodyAccount implements Holder {
     this.#budget.put(given, this)
   }
 
+  /** To be done once the request is over. */
+  whenOver(done: () => void): void {
+    this.#over.push(done)
+  }
+
   /** The request is over. */
   close(): void {
     this.arrived()
     this.giveBack(this.#bytes)
+    for (const done of this.#over.splice(0)) done()
   }
 
   rate(now: number): number {

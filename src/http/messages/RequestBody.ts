@@ -8,6 +8,8 @@ import type { HttpServerRequest } from "effect/http"
 import { type Coding, inflatePieces } from "../../domain/Inflate.ts"
 import { ApiError, refusable } from "./ApiError.ts"
 import { type BodyAccount, CurrentBody } from "./BodyBudget.ts"
+import { CurrentRequest } from "./CurrentRequest.ts"
+import { decodedMemory } from "./DecodedMemory.ts"
 
 /** Milliseconds that a whole body may take to arrive. */
 export const BODY_TIMEOUT_MS = 30_000
@@ -250,5 +252,8 @@ export const readBody = Effect.fnUntraced(function* (
   )
   // What has been read stays on the account until the request is over.
   const bytes = yield* Effect.onError(reading, () => Effect.sync(() => account.close()))
-  return { mediaType, bytes: withoutMark(mediaType, bytes) }
+  const body = { mediaType, bytes: withoutMark(mediaType, bytes) }
+  const { tenantId = "" } = yield* CurrentRequest
+  yield* decodedMemory.turn(tenantId, body, account)
+  return body
 })
