@@ -5,6 +5,7 @@
  */
 import { Clock, Effect, Fiber, Metric } from "effect"
 import { defined } from "../../domain/Defined.ts"
+import { inSlices } from "../../domain/InSlices.ts"
 import { counterOf, gaugeOf, histogramOf } from "../../domain/metrics/Metrics.ts"
 import { checkpointHeaders, traceFactHeaders } from "../../domain/records/CloudEvent.ts"
 import { CommandUnreadable, decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
@@ -438,7 +439,7 @@ const makeDue = (
     Effect.gen(function* () {
       yield* cache.prepareDue
       const hasStore = settings.traceStore !== undefined
-      const changes = stepDue(state, { hasStore }, currentTime())
+      const changes = yield* inSlices(() => stepDue(state, { hasStore }, currentTime()))
       if (changes === undefined) return false
       yield* commit(writer, state, changes, settings)
       return true

@@ -31,6 +31,7 @@ import {
   registryRecord
 } from "../../domain/registry/RegistryEntry.ts"
 import { sessionsToPurge } from "../../domain/registry/Sessions.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
 import { IdTexts } from "./IdTexts.ts"
 import { answerCheckpoint, type CheckpointSigner } from "./SequencerCheckpoints.ts"
@@ -348,16 +349,17 @@ export const stepPurge = (state: SequencerState, now: string): StateChanges | un
 /** Executions that are ended at once by the clock at most. */
 const DUE_MAX = 500
 
-/** Ends executions whose parents have not come; undefined without such ones. */
-export const stepDue = (
+/** Ends executions whose parents have not come, in steps; undefined without such ones. */
+export function* stepDue(
   state: SequencerState,
   context: TraceContext,
   now: string
-): StateChanges | undefined => {
-  const due = state.traces.due(microsOf(now), DUE_MAX)
+): Sliced<StateChanges | undefined> {
+  const due = yield* state.traces.due(microsOf(now), DUE_MAX)
   if (due.length === 0) return undefined
   const draft = new Draft(state, now, context)
   for (const { executionId, tenantId } of due) {
+    yield
     takeOverFacts(draft, endDue(draft.traces, tenantId, executionId))
   }
   return draft
