@@ -62,7 +62,7 @@ import {
   type Windows,
   windowEnds
 } from "./SequencerState.ts"
-import { PURGED_MAX, type ReceivedCommand, step, stepDue, stepPurge } from "./SequencerStep.ts"
+import { PURGED_MAX, type ReceivedCommand, stepDue, stepEach, stepPurge } from "./SequencerStep.ts"
 import { checkSigned, sizesOf } from "./SignedHistory.ts"
 import { ExecutionCache, type TraceLookup } from "./traces/ExecutionCache.ts"
 
@@ -137,6 +137,18 @@ const receivedCommandOf = (
       receiptId: headerText(record, RECEIPT_HEADER)
     }
   }
+}
+
+/** What was fetched, read up to the first record that may not be passed over. */
+function* receivedOf(records: ReadonlyArray<LogRecord>, partition: number) {
+  const commands: Array<ReceivedCommand> = []
+  for (const record of records) {
+    yield
+    const received = receivedCommandOf(record, partition)
+    if (received instanceof PartitionRefused) return { commands, refused: received }
+    commands.push(received)
+  }
+  return { commands, refused: undefined }
 }
 
 /** A receipt that only lacks the form of its record. */
@@ -340,7 +352,8 @@ const commitChunk = Effect.fnUntraced(function* (
   const started = yield* Clock.currentTimeMillis
   const unloaded = yield* cache.prepare(chunk)
   const hasStore = settings.traceStore !== undefined
-  const changes = step(state, chunk, { ...settings, hasStore, unloaded }, currentTime())
+  const context = { ...settings, hasStore, unloaded }
+  const changes = yield* inSlices(() => stepEach(state, chunk, context, currentTime()))
   yield* commit(writer, state, changes, settings)
   yield* Metric.update(commitSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
 })
@@ -511,15 +524,8 @@ export const runSequencer = (
       }
       pending = yield* Effect.forkChild(fetch(next))
       if (fetched !== undefined) yield* Metric.update(lag, fetched.stableEnd - next)
-      const receivedCommands: Array<ReceivedCommand> = []
-      let refused: PartitionRefused | undefined
-      for (const record of records) {
-        const received = receivedCommandOf(record, partition)
-        if (received instanceof PartitionRefused) refused = received
-        else receivedCommands.push(received)
-        if (refused !== undefined) break
-      }
-      for (const chunk of toChunks(yield* withoutMisplaced(log, state, receivedCommands))) {
+      const { commands, refused } = yield* inSlices(() => receivedOf(records, partition))
+      for (const chunk of toChunks(yield* withoutMisplaced(log, state, commands))) {
         yield* commitChunk(writer, state, cache, chunk, settings).pipe(
           Effect.withSpan("sequencer.transaction", {
             attributes: { partition, commands: chunk.length }

@@ -31,7 +31,7 @@ import {
   registryRecord
 } from "../../domain/registry/RegistryEntry.ts"
 import { sessionsToPurge } from "../../domain/registry/Sessions.ts"
-import type { Sliced } from "../../domain/Slices.ts"
+import { finish, type Sliced } from "../../domain/Slices.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
 import { IdTexts } from "./IdTexts.ts"
 import { answerCheckpoint, type CheckpointSigner } from "./SequencerCheckpoints.ts"
@@ -298,17 +298,19 @@ const quarantine = (draft: Draft, received: ReceivedCommand, reason: string, now
 /**
  * Apply commands in order. `now` is the canonical time of the chunk; `chunk` is not empty and its
  * offsets rise from `state.applied` on. A command on which the step throws twice goes to
- * quarantine and changes nothing else; so does a copy of one, which has no receipt of its own.
+ * quarantine and changes nothing else; so does a copy of one, which has no receipt of its own. One
+ * command at a time: `state` stays as it is until the changes are committed.
  */
-export const step = (
+export function* stepEach(
   state: SequencerState,
   chunk: ReadonlyArray<ReceivedCommand>,
   context: StepContext,
   now: string
-): StateChanges => {
+): Sliced<StateChanges> {
   const draft = new Draft(state, now, context)
   let expected = state.applied + 1
   for (const received of chunk) {
+    yield
     if (received.offset < expected) {
       throw new Error(`command ${received.offset} where ${expected} was expected`)
     }
@@ -331,6 +333,14 @@ export const step = (
   draft.applied = expected - 1
   return draft
 }
+
+/** The same at once. */
+export const step = (
+  state: SequencerState,
+  chunk: ReadonlyArray<ReceivedCommand>,
+  context: StepContext,
+  now: string
+): StateChanges => finish(stepEach(state, chunk, context, now))
 
 /** Entries that one transaction removes at most. */
 export const PURGED_MAX = 500
