@@ -5,6 +5,7 @@
 import { Effect, Stream } from "effect"
 import { defined } from "../../domain/Defined.ts"
 import { type JsonObject, parseJson } from "../../domain/json/Json.ts"
+import { jsonInSteps } from "../../domain/json/JsonText.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import { oneInTurn } from "../../domain/TenantTurns.ts"
 import type { EdgeKind, GraphRequest } from "../../domain/traces/ExecutionGraph.ts"
@@ -153,9 +154,9 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
       const rootSpanId = view.execution.root_span_id
       const { isPartial } = fold
       const { spans } = view
-      const graph = yield* inSlices(() =>
-        make({ rootSpanId, spans, eventCounts, edges, isPartial })
-      )
-      return JSON.stringify(graph)
+      const request = { rootSpanId, spans, eventCounts, edges, isPartial }
+      return yield* inSlices(function* () {
+        return yield* jsonInSteps(yield* make(request))
+      })
     }).pipe((graph) => inTurn(tenantId, graph))
 }
