@@ -27,7 +27,8 @@ const serve = (): void => {
   schedule()
 }
 
-const nextTurn = Effect.callback<void>((resume) => {
+/** Waits until the others have had a turn. */
+export const nextTurn = Effect.callback<void>((resume) => {
   const turn = () => resume(Effect.void)
   waiting.push(turn)
   schedule()

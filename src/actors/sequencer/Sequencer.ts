@@ -5,6 +5,7 @@
  */
 import { Clock, Effect, Fiber, Metric } from "effect"
 import { defined } from "../../domain/Defined.ts"
+import { inSlices } from "../../domain/InSlices.ts"
 import { counterOf, gaugeOf, histogramOf } from "../../domain/metrics/Metrics.ts"
 import { checkpointHeaders, traceFactHeaders } from "../../domain/records/CloudEvent.ts"
 import { CommandUnreadable, decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
@@ -61,7 +62,7 @@ import {
   type Windows,
   windowEnds
 } from "./SequencerState.ts"
-import { PURGED_MAX, type ReceivedCommand, step, stepDue, stepPurge } from "./SequencerStep.ts"
+import { PURGED_MAX, type ReceivedCommand, stepDue, stepEach, stepPurge } from "./SequencerStep.ts"
 import { checkSigned, sizesOf } from "./SignedHistory.ts"
 import { ExecutionCache, type TraceLookup } from "./traces/ExecutionCache.ts"
 
@@ -137,6 +138,18 @@ const receivedCommandOf = (
       receiptId: headerText(record, RECEIPT_HEADER)
     }
   }
+}
+
+/** What was fetched, read up to the first record that may not be passed over. */
+function* receivedOf(records: ReadonlyArray<LogRecord>, partition: number) {
+  const commands: Array<ReceivedCommand> = []
+  for (const record of records) {
+    yield
+    const received = receivedCommandOf(record, partition)
+    if (received instanceof PartitionRefused) return { commands, refused: received }
+    commands.push(received)
+  }
+  return { commands, refused: undefined }
 }
 
 /** A receipt that only lacks the form of its record. */
@@ -343,7 +356,8 @@ const commitChunk = Effect.fnUntraced(function* (
   const started = yield* Clock.currentTimeMillis
   const prepared = yield* cache.prepare(chunk)
   const hasStore = settings.traceStore !== undefined
-  const changes = step(state, chunk, { ...settings, hasStore, ...prepared }, currentTime())
+  const context = { ...settings, hasStore, ...prepared }
+  const changes = yield* inSlices(() => stepEach(state, chunk, context, currentTime()))
   yield* commit(writer, state, changes, settings)
   yield* Metric.update(commitSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
 })
@@ -442,7 +456,7 @@ const makeDue = (
     Effect.gen(function* () {
       yield* cache.prepareDue
       const hasStore = settings.traceStore !== undefined
-      const changes = stepDue(state, { hasStore }, currentTime())
+      const changes = yield* inSlices(() => stepDue(state, { hasStore }, currentTime()))
       if (changes === undefined) return false
       yield* commit(writer, state, changes, settings)
       return true
@@ -514,15 +528,8 @@ export const runSequencer = (
       }
       pending = yield* Effect.forkChild(fetch(next))
       if (fetched !== undefined) yield* Metric.update(lag, fetched.stableEnd - next)
-      const receivedCommands: Array<ReceivedCommand> = []
-      let refused: PartitionRefused | undefined
-      for (const record of records) {
-        const received = receivedCommandOf(record, partition)
-        if (received instanceof PartitionRefused) refused = received
-        else receivedCommands.push(received)
-        if (refused !== undefined) break
-      }
-      for (const chunk of toChunks(yield* withoutMisplaced(log, state, receivedCommands))) {
+      const { commands, refused } = yield* inSlices(() => receivedOf(records, partition))
+      for (const chunk of toChunks(yield* withoutMisplaced(log, state, commands))) {
         yield* commitChunk(writer, state, cache, chunk, settings).pipe(
           Effect.withSpan("sequencer.transaction", {
             attributes: { partition, commands: chunk.length }

@@ -32,6 +32,7 @@ import {
   registryRecord
 } from "../../domain/registry/RegistryEntry.ts"
 import { sessionsToPurge } from "../../domain/registry/Sessions.ts"
+import { finish, type Sliced } from "../../domain/Slices.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
 import { IdTexts } from "./IdTexts.ts"
 import { answerCheckpoint, type CheckpointSigner } from "./SequencerCheckpoints.ts"
@@ -299,17 +300,19 @@ const quarantine = (draft: Draft, received: ReceivedCommand, reason: string, now
 /**
  * Apply commands in order. `now` is the canonical time of the chunk; `chunk` is not empty and its
  * offsets rise from `state.applied` on. A command on which the step throws twice goes to
- * quarantine and changes nothing else; so does a copy of one, which has no receipt of its own.
+ * quarantine and changes nothing else; so does a copy of one, which has no receipt of its own. One
+ * command at a time: `state` stays as it is until the changes are committed.
  */
-export const step = (
+export function* stepEach(
   state: SequencerState,
   chunk: ReadonlyArray<ReceivedCommand>,
   context: StepContext,
   now: string
-): StateChanges => {
+): Sliced<StateChanges> {
   const draft = new Draft(state, now, context)
   let expected = state.applied + 1
   for (const received of chunk) {
+    yield
     if (received.offset < expected) {
       throw new Error(`command ${received.offset} where ${expected} was expected`)
     }
@@ -333,6 +336,14 @@ export const step = (
   return draft
 }
 
+/** The same at once. */
+export const step = (
+  state: SequencerState,
+  chunk: ReadonlyArray<ReceivedCommand>,
+  context: StepContext,
+  now: string
+): StateChanges => finish(stepEach(state, chunk, context, now))
+
 /** Entries that one transaction removes at most. */
 export const PURGED_MAX = 500
 
@@ -350,16 +361,17 @@ export const stepPurge = (state: SequencerState, now: string): StateChanges | un
 /** Executions that are ended at once by the clock at most. */
 const DUE_MAX = 500
 
-/** Ends executions whose parents have not come; undefined without such ones. */
-export const stepDue = (
+/** Ends executions whose parents have not come, in steps; undefined without such ones. */
+export function* stepDue(
   state: SequencerState,
   context: TraceContext,
   now: string
-): StateChanges | undefined => {
-  const due = state.traces.due(microsOf(now), DUE_MAX)
+): Sliced<StateChanges | undefined> {
+  const due = yield* state.traces.due(microsOf(now), DUE_MAX)
   if (due.length === 0) return undefined
   const draft = new Draft(state, now, context)
   for (const { executionId, tenantId } of due) {
+    yield
     takeOverFacts(draft, endDue(draft.traces, tenantId, executionId))
   }
   return draft

@@ -119,24 +119,39 @@ export const canonicalize = (value: JsonValue): string => {
   return text.includes("\\ud") ? flat(write(value)) : text
 }
 
-/** Characters that are written in one step. */
+/** Characters that are written in one step, and values of which all are written at once. */
 const STEP_LENGTH = 65_536
+const STEP_VALUES = 1_024
 /** Levels of a value whose members are written one by one; those below, each at once. */
 const STEP_LEVELS = 4
 
-/** The same in steps. It takes longer: for values that may be most of a request. */
+/** What is left of a number of values; negative if there are more in this one. */
+const leftAfter = (value: JsonValue, values: number): number => {
+  let left = values - 1
+  if (typeof value !== "object" || value === null) return left
+  for (const key in value) {
+    left = leftAfter((value as JsonObject)[key]!, left)
+    if (left < 0) return left
+  }
+  return left
+}
+
+/** The same in steps, where there is much to write. */
 export function* canonicalInSteps(value: JsonValue, levels = STEP_LEVELS): Sliced<string> {
   if (typeof value !== "object" || value === null || levels === 0) return canonicalize(value)
+  if (leftAfter(value, STEP_VALUES) >= 0) return canonicalize(value)
   const isArray = Array.isArray(value)
   const object = value as JsonObject
   const keys = isArray ? Object.keys(value) : sortKeys(Object.keys(value))
   const parts: Array<string> = []
   let length = 0
   for (const key of keys) {
-    const text = yield* canonicalInSteps(object[key]!, levels - 1)
+    const member = object[key]!
+    const isContainer = typeof member === "object" && member !== null
+    const text = isContainer ? yield* canonicalInSteps(member, levels - 1) : write(member)
     parts.push(isArray ? text : `${quote(key)}:${text}`)
-    length += text.length
-    if (length < STEP_LENGTH) continue
+    length += key.length + text.length
+    if (length < STEP_LENGTH && parts.length % STEP_VALUES > 0) continue
     length = 0
     yield
   }

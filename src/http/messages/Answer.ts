@@ -75,6 +75,10 @@ export const jsonText = (
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(body, { ...options, contentType: "application/json" })
 
+/** A JSON answer that is bytes already. */
+export const jsonBytes = (body: Uint8Array): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.uint8Array(body, { contentType: "application/json" })
+
 /** A JSON answer made of a value. */
 export const json = (
   body: unknown,

@@ -4,6 +4,7 @@
  */
 import { Effect, Stream } from "effect"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { jsonInSteps } from "../../domain/json/JsonText.ts"
 import { oneInTurn } from "../../domain/TenantTurns.ts"
 import {
   type ComparedSpan,
@@ -14,7 +15,7 @@ import {
 import type { Execution } from "../../domain/traces/TraceResources.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import type { RequestOf } from "../contract/Requests.ts"
-import { json } from "../messages/Answer.ts"
+import { jsonBytes } from "../messages/Answer.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
 import { inSlices } from "../messages/InSlices.ts"
 import { readableView } from "../messages/StoreView.ts"
@@ -121,7 +122,8 @@ export const makeDiffHandlers = Effect.gen(function* () {
       const { id, other } = input.params
       const { tenantId } = yield* CurrentPrincipal
       yield* readableView(projection, tenantId)
-      return json(yield* diffOf({ tenantId, a: id, b: other, ...input.query }))
+      const diff = yield* diffOf({ tenantId, a: id, b: other, ...input.query })
+      return jsonBytes(yield* inSlices(() => jsonInSteps(diff)))
     })
   }
 })

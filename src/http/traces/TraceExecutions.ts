@@ -15,7 +15,7 @@ import { TraceStore } from "../../ports/TraceStore.ts"
 import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
 import { TraceVerifier } from "../../verify/TraceVerifier.ts"
 import type { RequestOf } from "../contract/Requests.ts"
-import { createdAt, json, jsonText } from "../messages/Answer.ts"
+import { createdAt, json, jsonBytes } from "../messages/Answer.ts"
 import { notFound, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
@@ -169,7 +169,7 @@ export const makeExecutionHandlers = Effect.gen(function* () {
   const verifier = yield* TraceVerifier
   const projection = yield* ProjectionProgress
   const writes = yield* TraceWrites
-  const graphText = traceGraphs(store)
+  const graphBytes = traceGraphs(store)
   const graphAnswer = Effect.fnUntraced(function* (
     { params: { id }, query }: RequestOf<typeof getDag>,
     make: (request: GraphRequest) => Sliced<object>,
@@ -179,7 +179,7 @@ export const makeExecutionHandlers = Effect.gen(function* () {
     const { deduplicate } = yield* readableView(projection, tenantId)
     const execution = yield* store.facts(tenantId, id, { kind: "execution" }, deduplicate)
     const of = { tenantId, executionId: id, execution, readsMetadata, ...query }
-    return jsonText(yield* graphText(of, make))
+    return jsonBytes(yield* graphBytes(of, make))
   })
   const reads = traceReads(store, projection)
   const parts: ReadParts = { publicUrl, store, projection, reads }

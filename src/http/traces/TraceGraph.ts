@@ -5,6 +5,7 @@
 import { Effect, Stream } from "effect"
 import { defined } from "../../domain/Defined.ts"
 import { type JsonObject, parseJson } from "../../domain/json/Json.ts"
+import { jsonInSteps } from "../../domain/json/JsonText.ts"
 import { addTo } from "../../domain/Lists.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import { oneInTurn } from "../../domain/TenantTurns.ts"
@@ -187,9 +188,9 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
       const spans = fold.withRecords(view.spans, records)
       const rootSpanId = view.execution.root_span_id
       const { isPartial } = fold
-      const graph = yield* inSlices(() =>
-        make({ rootSpanId, spans, eventCounts, edges, isPartial })
-      )
-      return JSON.stringify(graph)
+      const request = { rootSpanId, spans, eventCounts, edges, isPartial }
+      return yield* inSlices(function* () {
+        return yield* jsonInSteps(yield* make(request))
+      })
     }).pipe((graph) => inTurn(tenantId, graph))
 }

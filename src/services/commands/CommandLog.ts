@@ -4,6 +4,7 @@
  * it is on its way may be.
  */
 import { Context, Effect, Latch, Layer, Schema } from "effect"
+import { nextTurn } from "../../domain/InSlices.ts"
 import { COMMAND_FORMAT, type Command } from "../../domain/records/Command.ts"
 import { encodeCommand } from "../../domain/records/CommandBytes.ts"
 import { CommandWriter } from "../../domain/records/CommandWriter.ts"
@@ -38,6 +39,8 @@ export class CommandTooLarge extends Schema.TaggedError<CommandTooLarge>()("Comm
 /** Commands and bytes that wait for the log at most: a few seconds of full load. */
 const QUEUE_COMMANDS_MAX = 10_000
 const QUEUE_BYTES_MAX = 128 * 1_048_576
+/** Bytes of a send before which others have a turn: each of them was encoded, and gets a MAC. */
+const LARGE_BYTES = 1_048_576
 /** Milliseconds until a write that the log has not acknowledged fails. */
 const ACKNOWLEDGE_TIMEOUT_MS = 10_000
 
@@ -117,6 +120,7 @@ const write = Effect.fnUntraced(function* (
   yield* mailbox.arrived.await
   const batch = mailbox.take()
   if (batch.length === 0) return
+  if (batch.reduce((sum, { bytes }) => sum + bytes, 0) > LARGE_BYTES) yield* nextTurn
   const records = batch.map((waiting) => numbered(writer, waiting))
   const result = yield* Effect.exit(appender.append(records))
   for (const { resume } of batch) resume(result)

@@ -442,10 +442,26 @@ interface SizedMember {
 const byRank = (left: SizedMember, right: SizedMember): number =>
   right.bytes - left.bytes || (left.name < right.name ? -1 : 1)
 
+/** Members that are looked at in one step. */
+const STEP_MEMBERS = 1_024
+/** Bytes of JSON that a UTF-16 unit takes at most. */
+const UNIT_JSON_BYTES = 6
+
+/** True for a member that is too short to leave, whatever is in it. */
+const isSurelySmall = (value: JsonValue): boolean =>
+  typeof value === "string"
+    ? UNIT_JSON_BYTES * value.length + QUOTES <= LARGE_MEMBER_BYTES
+    : typeof value !== "object"
+
 /** Members that may leave. */
 function* largeMembers(object: JsonObject): Sliced<ReadonlyArray<SizedMember>> {
   const members: Array<SizedMember> = []
-  for (const [name, value] of Object.entries(object)) {
+  let looked = 0
+  for (const name in object) {
+    looked += 1
+    if (looked % STEP_MEMBERS === 0) yield
+    const value = object[name]!
+    if (isSurelySmall(value)) continue
     const json = yield* canonicalInSteps(value)
     if (isLonger(json, LARGE_MEMBER_BYTES)) {
       members.push({ name, json, bytes: Buffer.byteLength(json) })

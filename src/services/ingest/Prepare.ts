@@ -27,7 +27,13 @@ import {
 } from "../../domain/events/HashChain.ts"
 import { derivedUuid, isClientId, isPartyId, randomHex, uuidv7 } from "../../domain/Identifiers.ts"
 import { ID_LENGTH_MAX, PARTY_ID_LENGTH_MAX } from "../../domain/IdForms.ts"
-import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
+import {
+  canonicalInSteps,
+  canonicalize,
+  flat,
+  NotCanonicalizable,
+  quote
+} from "../../domain/json/CanonicalJson.ts"
 import { type Fields, isObject, type JsonObject, parseJson } from "../../domain/json/Json.ts"
 import { isLonger } from "../../domain/json/TextSize.ts"
 import { unknownField } from "../../domain/NearestName.ts"
@@ -239,15 +245,15 @@ export const instantOf = (item: Fields, name: string): string | undefined => {
 }
 
 /** RFC 8785 text of an object of bounded size. */
-export const objectText = (
+export function* objectText(
   item: Fields,
   name: "metadata" | "payload",
   bytesMax: number
-): string | undefined => {
+): Sliced<string | undefined> {
   const value = memberOf(item, name)
   if (value === undefined) return undefined
   if (!isObject(value)) return refuse("invalid_value", name, "must be an object")
-  const text = canonicalize(value as JsonObject)
+  const text = yield* canonicalInSteps(value as JsonObject)
   return isLonger(text, bytesMax)
     ? refuse(`${name}_too_large`, name, tooLarge(text, bytesMax))
     : text
@@ -270,7 +276,7 @@ function* checkMetadata(
   room: Room | undefined
 ): Sliced<CheckedMetadata> {
   const sentMax = room === undefined ? 0 : METADATA_SENT_BYTES_MAX
-  const whole = objectText(item, "metadata", Math.max(metadataBytesMax, sentMax))
+  const whole = yield* objectText(item, "metadata", Math.max(metadataBytesMax, sentMax))
   if (whole === undefined || !isLonger(whole, metadataBytesMax)) return { text: whole, whole }
   const values = new ValuesApart(room)
   const metadata = item["metadata"] as JsonObject

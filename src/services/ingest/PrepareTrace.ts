@@ -190,7 +190,7 @@ function* roomyText(
 ): Sliced<string | undefined> {
   const value = memberOf(item, name)
   const text = isObject(value) ? yield* fitted(value as JsonObject, bytesMax, apart) : undefined
-  return text ?? objectText(item, name, bytesMax)
+  return text ?? (yield* objectText(item, name, bytesMax))
 }
 
 const metadataOf = (

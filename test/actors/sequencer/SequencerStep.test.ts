@@ -15,12 +15,17 @@ import {
   snapshot,
   totalsOf
 } from "../../../src/actors/sequencer/SequencerState.ts"
-import { type ReceivedCommand, step } from "../../../src/actors/sequencer/SequencerStep.ts"
+import {
+  type ReceivedCommand,
+  step,
+  stepEach
+} from "../../../src/actors/sequencer/SequencerStep.ts"
 import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
 import { linkHash } from "../../../src/domain/events/HashChain.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import { type Command, dedupKeyOf } from "../../../src/domain/records/Command.ts"
 import { eventsOf, type PreparedEvent, toBatch } from "../../../src/domain/records/EventBatch.ts"
+import { finish } from "../../../src/domain/Slices.ts"
 import { parseFact } from "../../../src/domain/traces/FactText.ts"
 import { hashedDetails } from "../../../src/services/ingest/HashedDetails.ts"
 import { ingestCommand } from "../../support/Events.ts"
@@ -419,7 +424,11 @@ describe("step", () => {
       { ...first, offset: 1 }
     ]
     assert.throws(() => step(state, jumped, checkpointSigner, NOW), /expected/)
-    const changes = step(state, [first, broken, last], checkpointSigner, NOW)
+    const inSteps = stepEach(state, [first, broken, last], checkpointSigner, NOW)
+    const given = Array.from({ length: 3 }, () => inSteps.next().done)
+    assert.deepStrictEqual(given, [false, false, false], "others have their turn before each")
+    assert.strictEqual(state.applied, -1)
+    const changes = finish(inSteps)
     assert.deepStrictEqual(
       eventsIn(changes).map(({ sequenceNumber }) => sequenceNumber),
       [1, 2]

@@ -19,6 +19,7 @@ import type { Head } from "../../../src/domain/chain/Chains.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import { eventsCountBefore, factPlaceOf } from "../../../src/domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../src/domain/records/StateRecords.ts"
+import { finish } from "../../../src/domain/Slices.ts"
 import { microsOf } from "../../../src/domain/Timestamp.ts"
 import { eraseFact, factDetailsHash, parseFact } from "../../../src/domain/traces/FactText.ts"
 import { chunksOf, type PreparedPayload } from "../../../src/domain/traces/Payload.ts"
@@ -347,7 +348,7 @@ export class Partition {
     const executions = inPart.map(({ executionId: id, tenantId }) => ({ tenantId, id }))
     this.#load({ executions, spans: [] }, false)
     const draft = new TraceDraft(this.state, this.heads, this.now, { hasStore: true })
-    for (const entry of this.state.due(nowMicros, Number.POSITIVE_INFINITY)) {
+    for (const entry of finish(this.state.due(nowMicros, Number.POSITIVE_INFINITY))) {
       draft.takeOver(endDue(draft, entry.tenantId, entry.executionId))
     }
     this.#commit(draft)

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import jcs from "canonicalize"
 import fc from "fast-check"
 import {
+  canonicalInSteps,
   canonicalize,
   flat,
   NotCanonicalizable,
@@ -40,6 +41,25 @@ describe("canonicalize", () => {
         assert.strictEqual(canonicalize(value as JsonValue), jcs(value))
       }),
       { numRuns: runs(2_000) }
+    )
+  })
+
+  it("writes the same bytes in steps, many of them where there is much to write", () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 5_000 }, (_, n) => [`${(n * 7_919) % 5_000}`.padStart(n % 9), n])
+    )
+    fc.assert(
+      fc.property(jsonValue, fc.boolean(), fc.nat({ max: 5 }), (one, isList, deep) => {
+        let value: JsonValue = isList ? [one as JsonValue, many] : { one: one as JsonValue, many }
+        for (let level = 0; level < deep; level++) value = { "": [value] }
+        const writing = canonicalInSteps(value)
+        let steps = 0
+        let step = writing.next()
+        for (; step.done !== true; step = writing.next()) steps += 1
+        assert.strictEqual(step.value, canonicalize(value))
+        // Far inside a value all of a member is written at once.
+        assert.strictEqual(steps >= 4, deep < 2)
+      })
     )
   })
 

@@ -35,3 +35,23 @@ it.each([1, 2])("gives the loop a turn after each slice, of %i at once", async (
   assert.strictEqual(slices, many * STEPS)
   assert.strictEqual(most, 1)
 })
+
+it("gives the loop a turn after a last step that was long", async () => {
+  const long = function* () {
+    yield
+    const until = performance.now() + STEP_MS
+    while (performance.now() < until);
+  }
+  let turns = 0
+  const seen: Array<number> = []
+  const note = Effect.sync(() => seen.push(turns))
+  const turn = () => {
+    turns += 1
+    if (seen.length < 2) setImmediate(turn)
+  }
+  setImmediate(turn)
+  await Effect.runPromise(
+    Effect.andThen(Effect.andThen(inSlices(long), note), Effect.andThen(inSlices(long), note))
+  )
+  assert.deepStrictEqual(seen, [1, 2])
+})

@@ -20,6 +20,7 @@ import { roomForValues } from "../../../src/services/ingest/LargeValues.ts"
 import {
   defaultPrepareLimits,
   type PrepareOptions,
+  prepareInSteps,
   prepareItem,
   WARNING_LENGTH_MAX,
   WARNINGS_MAX
@@ -539,6 +540,15 @@ describe("prepareItem", () => {
 })
 
 describe("metadata above the limit", () => {
+  it("gives way while it is prepared, however many members it has", () => {
+    const names = Array.from({ length: 40_000 }, (_, n) => [`${(n * 7_919) % 40_000}`, "v"])
+    const wide = { ...item, metadata: Object.fromEntries(names) }
+    const preparing = prepareInSteps(wide, { ...options, room: roomForValues() })
+    let steps = 0
+    while (preparing.next().done !== true) steps += 1
+    assert.isAtLeast(steps, 2 * Math.floor(names.length / 1_024))
+  })
+
   const metadata = { small: "stays", responseObject: { items: ["x".repeat(60_000)] } }
   const large = { ...item, id: "evt-large", metadata }
   const made = (value: object, limit = METADATA_BYTES_MAX) => {

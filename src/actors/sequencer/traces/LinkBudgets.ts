@@ -20,6 +20,9 @@ export interface LinkBudget {
   left: number
 }
 
+/** Local roots that may be counted. */
+export const rootsWithin = ({ left }: LinkBudget): number => left / LINKS_PER_ROOT
+
 /** Counting roots uses what is left, and makes no debt. */
 export const takeForRoots = (budget: LinkBudget, roots: number): void => {
   budget.left = Math.max(0, budget.left - LINKS_PER_ROOT * roots)

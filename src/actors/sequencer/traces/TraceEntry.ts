@@ -5,6 +5,7 @@
  */
 
 import { addTo } from "../../../domain/Lists.ts"
+import { finish, type Sliced } from "../../../domain/Slices.ts"
 import { microsOf } from "../../../domain/Timestamp.ts"
 import type { StoredExecution, StoredSpan } from "../../../domain/traces/StoredTrace.ts"
 import type {
@@ -17,6 +18,7 @@ import type { Side } from "../../../domain/traces/TraceOperation.ts"
 import {
   EXECUTION_WEIGHT_MAX,
   type LinkBudget,
+  rootsWithin,
   SEARCH_LINKS_MAX,
   takeForRoots
 } from "./LinkBudgets.ts"
@@ -78,6 +80,9 @@ export interface ImpliedEnd {
   readonly status: TerminalStatus
   readonly endedAt: string
 }
+
+/** Local roots that are counted in one step. */
+const ROOTS_AT_ONCE = 4_096
 
 /** Spans that name no parent are found under this. */
 const NO_PARENT = ""
@@ -190,18 +195,26 @@ export class ExecutionEntry {
    */
   impliedEnd(nowMicros: number, budget?: LinkBudget): ImpliedEnd | undefined {
     const { header } = this
-    const isCounted = header.spanCount === 0 || header.roots !== undefined
-    if (!isCounted && budget !== undefined && budget.left <= 0) return undefined
-    const roots =
-      header.spanCount === 0 ? this.#silence() : (header.roots ??= this.#countRoots(budget))
-    if (roots.running > 0 || roots.endedAt === "") return undefined
-    const { awaitedSince, status } = roots
-    if (header.provisional && awaitedSince !== "") {
-      // A clock that is ahead makes no wait longer.
-      const since = Math.min(microsOf(awaitedSince), header.touched_at)
-      if (nowMicros < since + PARENT_WAIT_MICROS) return undefined
-    }
-    return { status, endedAt: laterOf(roots.endedAt, header.started_at) }
+    const roots = header.spanCount === 0 ? this.#silence() : finish(this.countRoots(budget))
+    if (roots === undefined || roots.running > 0 || roots.endedAt === "") return undefined
+    if (nowMicros < this.#waitsUntil(roots)) return undefined
+    return { status: roots.status, endedAt: laterOf(roots.endedAt, header.started_at) }
+  }
+
+  /** Microseconds; in the past without a wait. */
+  #waitsUntil({ awaitedSince }: LocalRoots): number {
+    const { provisional, touched_at } = this.header
+    if (!provisional || awaitedSince === "") return Number.NEGATIVE_INFINITY
+    // A clock that is ahead makes no wait longer.
+    return Math.min(microsOf(awaitedSince), touched_at) + PARENT_WAIT_MICROS
+  }
+
+  /** Of one that waits, from when on it has to be looked at; in microseconds. */
+  get dueMicros(): number {
+    const { complete, roots, spanCount, touched_at } = this.header
+    if (!complete) return touched_at + PARENT_WAIT_MICROS
+    const counted = spanCount === 0 ? this.#silence() : roots
+    return counted === undefined ? Number.NEGATIVE_INFINITY : this.#waitsUntil(counted)
   }
 
   /** Log records without spans: as a local root that has ended with the latest of them. */
@@ -231,9 +244,13 @@ export class ExecutionEntry {
     if (span !== undefined) this.put(id, { ...span, parent_is_remote: true })
   }
 
-  /** Count the local roots where it depends on them whether the execution waits. */
+  /**
+   * Count the local roots where it depends on them whether the execution waits. Where there may be
+   * many of them the clock finds it out.
+   */
   findRoots(): void {
-    if (this.header.complete && this.isWaiting) this.header.roots ??= this.#countRoots()
+    const { complete, spanCount } = this.header
+    if (complete && this.isWaiting && spanCount <= ROOTS_AT_ONCE) finish(this.countRoots())
   }
 
   #isLocalRoot({ parent_span_id }: StoredSpan): boolean {
@@ -262,13 +279,22 @@ export class ExecutionEntry {
     }
   }
 
-  #countRoots(budget?: LinkBudget): LocalRoots {
+  /** The local roots, counted where they are not; undefined if the budget has no room for them. */
+  *countRoots(budget?: LinkBudget): Sliced<LocalRoots | undefined> {
+    const { header } = this
+    if (header.roots !== undefined) return header.roots
+    if (budget !== undefined && budget.left <= 0) return undefined
     let [roots, count] = [NO_ROOTS, 0]
     for (const span of this.#localRoots()) {
       roots = withRoot(roots, this.#asRoot(span))
       count += 1
+      if (count % ROOTS_AT_ONCE === 0) yield
+      if (budget === undefined || count <= rootsWithin(budget)) continue
+      takeForRoots(budget, count)
+      return undefined
     }
     if (budget !== undefined) takeForRoots(budget, count)
+    header.roots = roots
     return roots
   }
 

@@ -5,11 +5,11 @@
  */
 import { eventsCountBefore, type MarkedFact } from "../../../domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
+import type { Sliced } from "../../../domain/Slices.ts"
 import { formatMicros } from "../../../domain/Timestamp.ts"
 import { holdsItsHashes, parseFact } from "../../../domain/traces/FactText.ts"
 import type { LoadedExecution } from "../../../ports/TraceStore.ts"
 import { LinkBudgets, type LinkChanges } from "./LinkBudgets.ts"
-import { PARENT_WAIT_MICROS } from "./LocalRoots.ts"
 import { ExecutionEntry } from "./TraceEntry.ts"
 import {
   recordsOf,
@@ -18,6 +18,7 @@ import {
   type TraceEntryChanges,
   tombstonesOf
 } from "./TraceRecords.ts"
+import { WaitingExecutions } from "./WaitingExecutions.ts"
 
 /** Executions and spans in memory, per partition; about 500 bytes each. */
 const TRACE_ENTRIES_MAX = 250_000
@@ -109,7 +110,9 @@ export class TraceState {
    * Executions that end by the clock alone, and do not leave before: nothing runs in them, and a
    * parent may still come. Or it has to be found out whether that is so.
    */
-  readonly #waiting = new Set<ExecutionEntry>()
+  readonly #waiting = new WaitingExecutions()
+  /** Those of them that are not in memory as a whole. */
+  readonly #inPart = new WaitingExecutions()
   readonly #staged = new StagedTraces()
   readonly #links = new LinkBudgets()
   #size = 0
@@ -144,7 +147,7 @@ export class TraceState {
   /** Everything that the changelog has to hold, as records. */
   snapshot(): ReadonlyArray<StateRecord> {
     this.#settle()
-    return [...this.#touched, ...this.#waiting].flatMap(recordsOf)
+    return [...this.#touched, ...this.#waiting.all, ...this.#inPart.all].flatMap(recordsOf)
   }
 
   /**
@@ -211,14 +214,20 @@ export class TraceState {
     return [...leaving]
   }
 
-  /** Executions in memory as a whole whose wait for a parent is over, `most` at most. */
-  due(nowMicros: number, most: number): ReadonlyArray<ExecutionEntry> {
-    return this.#dueOf(most, (entry) => {
-      if (!entry.header.complete) return false
+  /**
+   * Executions in memory as a whole whose wait for a parent is over, `most` at most. In steps: nothing
+   * else may change the state meanwhile.
+   */
+  *due(nowMicros: number, most: number): Sliced<ReadonlyArray<ExecutionEntry>> {
+    this.#settle()
+    const due: Array<ExecutionEntry> = []
+    for (const entry of this.#waiting.dueAt(nowMicros)) {
+      yield* entry.countRoots()
       const isDue = entry.impliedEnd(nowMicros) !== undefined
-      if (!entry.isWaiting) this.#place(entry)
-      return isDue
-    })
+      if (!(isDue && entry.isWaiting)) this.#place(entry)
+      if (isDue && due.push(entry) === most) break
+    }
+    return due
   }
 
   /**
@@ -226,17 +235,10 @@ export class TraceState {
    * first: what can't be loaded holds up no others.
    */
   dueInPart(nowMicros: number, most: number): ReadonlyArray<ExecutionEntry> {
-    const due = this.#dueOf(most, ({ header }) => {
-      return !header.complete && header.touched_at + PARENT_WAIT_MICROS <= nowMicros
-    })
-    for (const entry of due) this.#place(entry)
-    return due
-  }
-
-  #dueOf(most: number, isDue: (entry: ExecutionEntry) => boolean): ReadonlyArray<ExecutionEntry> {
     this.#settle()
     const due: Array<ExecutionEntry> = []
-    for (const entry of this.#waiting) if (isDue(entry) && due.push(entry) === most) break
+    for (const entry of this.#inPart.dueAt(nowMicros)) if (due.push(entry) === most) break
+    for (const entry of due) this.#inPart.put(entry, nowMicros)
     return due
   }
 
@@ -311,12 +313,17 @@ export class TraceState {
     if (entry.header.status !== "RUNNING") this.#ended.add(entry)
   }
 
-  /** At the end of those that wait, or of those that don't. */
+  /** Among those that wait, or at the end of those that don't. */
   #place(entry: ExecutionEntry): void {
+    this.#leave(entry)
+    if (!entry.isWaiting) this.#touched.add(entry)
+    else (entry.header.complete ? this.#waiting : this.#inPart).put(entry, entry.dueMicros)
+  }
+
+  #leave(entry: ExecutionEntry): void {
     this.#touched.delete(entry)
     this.#waiting.delete(entry)
-    if (entry.isWaiting) this.#waiting.add(entry)
-    else this.#touched.add(entry)
+    this.#inPart.delete(entry)
   }
 
   #remove(entry: ExecutionEntry): void {
@@ -326,9 +333,8 @@ export class TraceState {
       if (tenant.executionOf.get(id) === entry.executionId) tenant.executionOf.delete(id)
     }
     if (tenant.executions.size === 0) this.#tenants.delete(entry.tenantId)
-    this.#touched.delete(entry)
+    this.#leave(entry)
     this.#ended.delete(entry)
-    this.#waiting.delete(entry)
     this.#size -= sizeOf(entry)
   }
 

@@ -4,12 +4,14 @@ import fc from "fast-check"
 import { TENANT_LINKS_MAX } from "../../../../src/actors/sequencer/traces/LinkBudgets.ts"
 import { missingExecutionsOf } from "../../../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { TraceDraft } from "../../../../src/actors/sequencer/traces/TraceDraft.ts"
-import { closesCycle } from "../../../../src/actors/sequencer/traces/TraceEntry.ts"
+import { closesCycle, ExecutionEntry } from "../../../../src/actors/sequencer/traces/TraceEntry.ts"
 import { isTraceKey, traceRecords } from "../../../../src/actors/sequencer/traces/TraceRecords.ts"
 import { TraceState } from "../../../../src/actors/sequencer/traces/TraceState.ts"
 import { applyTraces } from "../../../../src/actors/sequencer/traces/TraceStep.ts"
+import { WaitingExecutions } from "../../../../src/actors/sequencer/traces/WaitingExecutions.ts"
 import { factPlaceOf, type MarkedFact } from "../../../../src/domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../../src/domain/records/StateRecords.ts"
+import { finish } from "../../../../src/domain/Slices.ts"
 import { microsOf } from "../../../../src/domain/Timestamp.ts"
 import { parseFact } from "../../../../src/domain/traces/FactText.ts"
 import type { TraceOperation } from "../../../../src/domain/traces/TraceOperation.ts"
@@ -414,7 +416,7 @@ describe("executions that end by the clock", () => {
       if (restarts === 1) memory.restart()
       assert.deepStrictEqual(memory.leaving(at(3_600)), ["runs"])
       assert.deepStrictEqual(
-        memory.state.due(microsOf(at(3_600)), 9).map(({ executionId }) => executionId),
+        finish(memory.state.due(microsOf(at(3_600)), 9)).map(({ executionId }) => executionId),
         ["waits"]
       )
     }
@@ -440,22 +442,70 @@ describe("executions that end by the clock", () => {
     assert.deepStrictEqual(named, [["a"], ["b"], ["c"], ["a"]])
   })
 
-  it("are those too whose local roots were too many to be counted at once", () => {
+  it.each([
+    [1, 0],
+    [10_000, 8_000]
+  ])("are those too whose local roots, %i, were too many for %i links", (roots, links) => {
     const memory = new Memory()
-    memory.run(NOW, otlpSpan("t", "child", { parentSpanId: "root" }))
+    const spans = Array.from({ length: roots }, (_, n) =>
+      otlpSpan("t", `child-${n}`, { parentSpanId: n === 0 ? "root" : `gone-${n}` })
+    )
+    memory.run(NOW, ...spans)
     const draft = new TraceDraft(memory.state, new Map(), NOW)
-    draft.linksOf(TENANT).left = 0
+    draft.linksOf(TENANT).left = links
     const late = command(TENANT, [otlpSpan("t", "root")])
     draft.takeOver(applyTraces(draft, late).command)
     assert.notInclude(
       draft.facts.map(({ type }) => type),
       "execution.ended"
     )
+    assert.strictEqual(draft.linksOf(TENANT).left, 0)
     memory.state.advance(draft, memory.next)
-    const due = memory.state.due(microsOf(NOW), 9)
+    const counting = memory.state.due(microsOf(at(60)), 9)
+    let steps = 1
+    let step = counting.next()
+    for (; step.done !== true; step = counting.next()) steps += 1
+    assert.strictEqual(steps, 1 + Math.floor(roots / 4_096))
     assert.deepStrictEqual(
-      due.map(({ executionId }) => executionId),
+      step.value.map(({ executionId }) => executionId),
       ["t"]
+    )
+  })
+
+  it("are looked at when something is due of them, and no others", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat({ max: 9 }), fc.nat({ max: 20_000_000 })), { maxLength: 30 }),
+        fc.nat({ max: 20_000_000 }),
+        (puts, nowMicros) => {
+          const entries = Array.from({ length: 10 }, (_, n) =>
+            ExecutionEntry.empty(TENANT, String(n), 0)
+          )
+          const waiting = new WaitingExecutions()
+          const times = new Map<string, number>()
+          for (const [n, micros] of puts) {
+            if (times.has(String(n)) && micros % 3 === 0) {
+              waiting.delete(entries[n]!)
+              times.delete(String(n))
+            } else {
+              waiting.put(entries[n]!, micros)
+              times.set(String(n), Math.ceil(micros / 1e6))
+            }
+          }
+          const due = [...waiting.dueAt(nowMicros)].map(({ executionId }) => executionId)
+          const expected = [...times].filter(([, second]) => second <= Math.floor(nowMicros / 1e6))
+          assert.sameMembers(
+            due,
+            expected.map(([id]) => id)
+          )
+          const seconds = due.map((id) => times.get(id)!)
+          assert.deepStrictEqual(
+            seconds,
+            [...seconds].sort((left, right) => left - right)
+          )
+          assert.lengthOf([...waiting.all], times.size)
+        }
+      )
     )
   })
 })
