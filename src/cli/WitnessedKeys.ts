@@ -4,7 +4,7 @@
  */
 import type { Client } from "../client/Client.ts"
 import { type OpenedCheckpoint, openNote } from "../domain/chain/Checkpoint.ts"
-import { checkpointRefusal } from "../domain/chain/KeyLine.ts"
+import { checkpointRefusal, handOversIn } from "../domain/chain/KeyLine.ts"
 import type { KeyStanding } from "../domain/chain/KeyStandings.ts"
 
 /** Checkpoints of a page: the most that the service gives. */
@@ -67,9 +67,10 @@ export const signerRefusal = async (
   const { origin } = opened
   const signers = line.filter(({ keyId }) => opened.keyIds.includes(keyId))
   const retired = signers.find(({ next }) => next !== undefined)
-  if (retired === undefined) return checkpointRefusal(line, { origin, handOvers: [] }, opened)
+  if (retired === undefined)
+    return checkpointRefusal(line, { origin, handOversBy: () => [] }, opened)
   const kept = last === undefined ? [] : [last.note]
   const notes = [...kept, note, ...(await newerNotes(client, witnessed))]
   const signer = newestSigner(line, retired, notes)
-  return checkpointRefusal(line, { origin, handOvers: notes, signer }, opened)
+  return checkpointRefusal(line, { origin, handOversBy: handOversIn(notes), signer }, opened)
 }

@@ -1,4 +1,5 @@
 /** SHA-256 (FIPS 180-4) for browsers, as `#sha256`; see Sha256. */
+import { hexOf, utf8 } from "./Bytes.ts"
 
 /** Bytes that are hashed piece by piece. */
 export interface Hasher {
@@ -30,13 +31,6 @@ export const rootBits = (count: number, power: 2 | 3): ReadonlyArray<bigint> => 
 
 const K32 = Int32Array.from(rootBits(64, 3), (bits) => Number(bits >> 32n))
 const START32 = rootBits(8, 2).map((bits) => Number(bits >> 32n) | 0)
-const HEX_OF_BYTE = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"))
-
-const hexOf = (bytes: Uint8Array): string => {
-  let hex = ""
-  for (const byte of bytes) hex += HEX_OF_BYTE[byte]
-  return hex
-}
 
 /** Filled and read within one call each, so one for all is enough. */
 const WORDS = new Int32Array(64)
@@ -135,7 +129,6 @@ export class Sha256 {
   }
 }
 
-const utf8 = new TextEncoder()
 const atOnce = new Sha256()
 const of = (data: string | Uint8Array): Sha256 =>
   atOnce.reset().update(typeof data === "string" ? utf8.encode(data) : data)

@@ -8,6 +8,10 @@
 export const YEAR_MIN = 1970
 export const YEAR_MAX = 2261
 
+/** The whole supported history: what bounds mean when they are left out. */
+export const HISTORY_FROM = "1970-01-01T00:00:00.000000Z"
+export const HISTORY_TO = "2261-12-31T23:59:59.999999Z"
+
 const FORM = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[-+]\d\d:\d\d)$/
 
 /** Positions of the parts of that form; the offset is counted from the end. */

@@ -12,6 +12,7 @@ import { ChainEnds, type TopicStart } from "../actors/chainEnds/ChainEnds.ts"
 import { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
 import type { Head } from "../domain/chain/Chains.ts"
 import { type Chain, treeNameOf } from "../domain/chain/Chains.ts"
+import { HISTORY_FROM, HISTORY_TO } from "./../domain/Timestamp.ts"
 import {
   BLOCK_EVENTS,
   blockOf,
@@ -45,16 +46,14 @@ import {
 } from "./SignedCheckpoints.ts"
 import {
   bothOf,
-  HISTORY_FROM,
-  HISTORY_TO,
   type Pruned,
   reportOf,
   type TenantReport,
   type VerifyReport
 } from "./VerifyReport.ts"
 
+export { HISTORY_FROM, HISTORY_TO } from "./../domain/Timestamp.ts"
 export type { Break, BreakReason, TenantReport, VerifyReport } from "./VerifyReport.ts"
-export { HISTORY_FROM, HISTORY_TO } from "./VerifyReport.ts"
 
 export interface VerifyRequest {
   readonly tenantId: string

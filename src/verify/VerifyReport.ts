@@ -1,7 +1,7 @@
 /** The report of every verification: its schemas, and how it is put together. */
 import { Clock, Effect, Schema } from "effect"
 import { SCHEME } from "../domain/events/HashChain.ts"
-import { currentTime } from "../domain/Timestamp.ts"
+import { currentTime, HISTORY_FROM, HISTORY_TO } from "../domain/Timestamp.ts"
 import { TRACE_SCHEME } from "../domain/traces/FactText.ts"
 
 /** A report repeats stored values whatever they are, so times are texts of any form. */
@@ -70,10 +70,6 @@ export const BREAKS_MAX = 100
 
 /** What a break says in the place of something that is missing. */
 export const ABSENT = "none"
-
-/** The whole supported history: what bounds mean when they are left out. */
-export const HISTORY_FROM = "1970-01-01T00:00:00.000000Z"
-export const HISTORY_TO = "2261-12-31T23:59:59.999999Z"
 
 /** The end of a chain. */
 export const Head = Schema.Struct({

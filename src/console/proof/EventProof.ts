@@ -1,7 +1,7 @@
 /**
  * Recomputes in the browser that an event is in the signed tree: details, content and link of the
  * event, the path through the Merkle tree, and the signature of the checkpoint. Nothing that the
- * service says about its own hashes is taken over; WebCrypto computes all of them.
+ * service says about its own hashes is taken over.
  *
  * The rules are those of schemas/vectors/alk-chain-v1.json (chain), RFC 9162, section 2.1.3.2 (path)
  * and C2SP signed-note and tlog-checkpoint (signature).
@@ -9,6 +9,13 @@
 
 import type { AuditEvent, InclusionProof, PublicKeys } from "../../client/gen/Api.d.ts"
 import { recompute, toRecord } from "../../client/verify/Recompute.ts"
+import { bytesOfHex, hexOf, utf8 } from "../../domain/Bytes.ts"
+import { claimIn } from "../../domain/chain/NoteText.ts"
+import { rootOfProof } from "../../domain/chain/TreeShape.ts"
+import { verifyEd25519 } from "../../exports/checker/Ed25519ByHand.ts"
+import { rawOfJwk } from "../../exports/checker/Keys.ts"
+import { noteOf } from "../../exports/checker/Notes.ts"
+import { leafHash, nodeHash } from "../../exports/checker/Tree.ts"
 
 export interface Step {
   readonly name: string
@@ -33,27 +40,6 @@ export interface EventProof {
   readonly isTrue: boolean
 }
 
-const encoder = new TextEncoder()
-
-const hexOf = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
-
-export const bytesOfHex = (hex: string): Uint8Array<ArrayBuffer> =>
-  Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
-
-const bytesOfBase64 = (text: string): Uint8Array<ArrayBuffer> =>
-  Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
-
-export const sha256 = async (...parts: ReadonlyArray<Uint8Array>): Promise<string> => {
-  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    all.set(part, at)
-    at += part.length
-  }
-  return hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", all)))
-}
-
 export const step = (name: string, computed: string, stated: string): Step => ({
   name,
   computed,
@@ -71,34 +57,9 @@ const contentSteps = async (event: AuditEvent): Promise<ReadonlyArray<Step>> => 
   ]
 }
 
-const LEAF = Uint8Array.of(0)
-/** What the hash of two subtrees begins with. */
-export const INNER = Uint8Array.of(1)
-
-/** The way from a leaf to the root of a tree (RFC 9162, 2.1.3.2); undefined if it has no such length. */
-const climb = async (
-  leaf: string,
-  leafIndex: number,
-  treeSize: number,
-  siblings: ReadonlyArray<string>
-): Promise<ReadonlyArray<Level> | undefined> => {
-  const levels: Array<Level> = []
-  let [node, last, hash] = [leafIndex, treeSize - 1, leaf]
-  for (const sibling of siblings) {
-    if (last === 0) return undefined
-    const isRight = node % 2 === 1 || node === last
-    const pair = isRight ? [sibling, hash] : [hash, sibling]
-    hash = await sha256(INNER, ...pair.map(bytesOfHex))
-    levels.push({ side: isRight ? "left" : "right", sibling, hash })
-    if (isRight && node % 2 === 0) {
-      while (node % 2 === 0 && node !== 0) [node, last] = [node / 2, Math.floor(last / 2)]
-    }
-    ;[node, last] = [Math.floor(node / 2), Math.floor(last / 2)]
-  }
-  return last === 0 ? levels : undefined
-}
-
-const SIGNATURE = /^— (\S+) (\S+)$/
+/** The hash of two subtrees, in hex digits. */
+export const nodeOf = (left: string, right: string): string =>
+  hexOf(nodeHash(bytesOfHex(left), bytesOfHex(right)))
 
 /**
  * Whether a key that the service publishes has signed the note, and for what tree. `tenant_id` is the
@@ -109,33 +70,19 @@ export const signatureSteps = async (
   root: string,
   keys: PublicKeys
 ): Promise<ReadonlyArray<Step>> => {
-  const end = checkpoint.note.indexOf("\n\n") + 1
-  const body = checkpoint.note.slice(0, end)
-  const [origin = "", size = "", rootText = ""] = body.split("\n")
+  const note = noteOf(checkpoint.note)
+  const { origin = "", rootHash = "", treeSize = "" } = (note && claimIn(note.text)) ?? {}
   const said = [
     step("signed log", tenant_id, origin.slice(origin.indexOf("/") + 1)),
-    step("signed size", String(checkpoint.tree_size), size),
-    step("signed root", root, hexOf(bytesOfBase64(rootText)))
+    step("signed size", String(checkpoint.tree_size), String(treeSize)),
+    step("signed root", root, rootHash)
   ]
-  for (const line of checkpoint.note.slice(end + 1).split("\n")) {
-    const [, , signature] = SIGNATURE.exec(line) ?? []
-    if (signature === undefined) continue
-    const bytes = bytesOfBase64(signature)
-    const keyId = hexOf(bytes.slice(0, 4))
-    const key = keys.keys.find(({ kid }) => kid === keyId)
-    if (key === undefined || key.trusted === "unendorsed") continue
-    const { crv, kty, x } = key
-    const algorithm = { name: "Ed25519" }
-    const imported = await crypto.subtle.importKey("jwk", { crv, kty, x }, algorithm, false, [
-      "verify"
-    ])
-    const isValid = await crypto.subtle.verify(
-      algorithm,
-      imported,
-      bytes.slice(4),
-      encoder.encode(body)
-    )
-    return [...said, step("signature", isValid ? keyId : "is not valid", keyId)]
+  for (const { bytes, id } of note?.signatures ?? []) {
+    const key = keys.keys.find(({ kid }) => kid === id)
+    const raw = key === undefined || key.trusted === "unendorsed" ? undefined : rawOfJwk(key.x)
+    if (note === undefined || raw === undefined) continue
+    const isValid = await verifyEd25519(raw, utf8.encode(note.text), bytes)
+    return [...said, step("signature", isValid ? id : "is not valid", id)]
   }
   return [...said, step("signature", "no key that counts", checkpoint.key_id)]
 }
@@ -156,11 +103,30 @@ export const proveEvent = async (
   const content = await contentSteps(event)
   const before = previous === undefined ? "0".repeat(64) : previous.hash
   const chained = step("event before", event.prev_hash, before)
-  const leaf = await sha256(LEAF, bytesOfHex(event.hash))
-  const index = event.sequence_number - 1
-  const levels = await climb(leaf, index, proof.checkpoint.tree_size, proof.proof)
-  const root = levels === undefined ? "a path of another length" : (levels.at(-1)?.hash ?? leaf)
-  const path = step("path", root, proof.checkpoint.root_hash)
-  const steps = [...content, chained, path, ...(await signatureSteps(proof, root, keys))]
-  return { steps, leaf, levels: levels ?? [], root, isTrue: steps.every(({ isTrue }) => isTrue) }
+  const leaf = hexOf(leafHash(event.hash))
+  const levels: Array<Level> = []
+  const root = rootOfProof(
+    {
+      leaf,
+      index: event.sequence_number - 1,
+      size: proof.checkpoint.tree_size,
+      proof: proof.proof
+    },
+    (left, right) => {
+      const isRight = right === (levels.at(-1)?.hash ?? leaf)
+      const hash = nodeOf(left, right)
+      levels.push({ side: isRight ? "left" : "right", sibling: isRight ? left : right, hash })
+      return hash
+    }
+  )
+  const reached = root ?? "a path of another length"
+  const path = step("path", reached, proof.checkpoint.root_hash)
+  const steps = [...content, chained, path, ...(await signatureSteps(proof, reached, keys))]
+  return {
+    steps,
+    leaf,
+    levels: root === undefined ? [] : levels,
+    root: reached,
+    isTrue: steps.every(({ isTrue }) => isTrue)
+  }
 }

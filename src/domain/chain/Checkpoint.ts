@@ -8,7 +8,6 @@
 import {
   createPrivateKey,
   createPublicKey,
-  hash as digest,
   type KeyObject,
   sign as signBytes,
   verify as verifyBytes
@@ -17,7 +16,17 @@ import { Schema } from "effect"
 import { form, sequence, sha256, tenant, text, time } from "../Forms.ts"
 import { recordDecoder } from "../json/RecordDecoder.ts"
 import { type Chain, chains, treeNameOf } from "./Chains.ts"
-import { EMPTY_ROOT, type Frontier, HASH_BYTES } from "./MerkleTree.ts"
+import type { TreeClaim } from "./KeyStandings.ts"
+import { EMPTY_ROOT, type Frontier } from "./MerkleTree.ts"
+import {
+  claimIn,
+  keyIdOf,
+  keyIn,
+  keyNamed,
+  NOT_IN_NOTES,
+  type SignedNote,
+  splitNote
+} from "./NoteText.ts"
 
 /** One record of `alk.checkpoints`. Only the note is signed. */
 export const CheckpointRecord = Schema.Struct({
@@ -57,10 +66,7 @@ export interface Signer {
   sign(noteText: string): string
 }
 
-/** The signature type of Ed25519. */
-const ED25519 = 1
 const KEY_BYTES = 32
-const KEY_ID_BYTES = 4
 const SIGNATURE_BYTES = 64
 /** Characters of a note, and signatures on one, at most: ours have far less of both. */
 const NOTE_LENGTH_MAX = 1_000_000
@@ -77,16 +83,8 @@ export class SigningKeyInvalid extends Error {
   override readonly name = "SigningKeyInvalid"
 }
 
-const publicKeyOf = (raw: Buffer): KeyObject =>
+const publicKeyOf = (raw: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([SPKI_PREFIX, raw]), format: "der", type: "spki" })
-
-/** 8 hex digits that C2SP gives an Ed25519 key of this name. */
-export const keyIdOf = (name: string, publicKey: Buffer): string =>
-  digest(
-    "sha256",
-    Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([ED25519]), publicKey]),
-    "hex"
-  ).slice(0, 2 * KEY_ID_BYTES)
 
 const privateKeyOf = (key: string | Buffer): KeyObject => {
   if (typeof key !== "string" && key.length !== KEY_BYTES) {
@@ -124,13 +122,12 @@ export const signerOf = (serviceName: string, pemOrSeed: string | Buffer): Signe
   const privateKey = privateKeyOf(pemOrSeed)
   const spki = createPublicKey(privateKey).export({ format: "der", type: "spki" })
   const raw = spki.subarray(SPKI_PREFIX.length)
-  const keyId = keyIdOf(serviceName, raw)
+  const { id: keyId, vkey } = keyNamed(serviceName, raw)
   const idBytes = Buffer.from(keyId, "hex")
-  const typed = Buffer.concat([Buffer.from([ED25519]), raw]).toString("base64")
   return {
     name: serviceName,
     keyId,
-    vkey: `${serviceName}+${keyId}+${typed}`,
+    vkey,
     publicKey: raw.toString("base64"),
     sign: (noteText) => {
       const signature = signBytes(null, Buffer.from(noteText), privateKey)
@@ -184,13 +181,7 @@ export const makeCheckpoint = (
 }
 
 /** What a verified note says. */
-export interface OpenedCheckpoint {
-  readonly origin: string
-  readonly treeSize: number
-  /** 64 hex digits. */
-  readonly rootHash: string
-  /** The lines after the root, as they are. */
-  readonly extensions: ReadonlyArray<string>
+export interface OpenedCheckpoint extends TreeClaim {
   /** Which of the known keys signed: each with a valid signature, in the order of the note. */
   readonly keyIds: readonly [string, ...ReadonlyArray<string>]
 }
@@ -213,81 +204,37 @@ interface KnownKey {
   readonly key: KeyObject
 }
 
-const bytesOf = (base64: string): Buffer | undefined => {
-  const bytes = Buffer.from(base64, "base64")
-  return bytes.toString("base64") === base64 ? bytes : undefined
-}
-
 /** A key is not `<name>+<key id>+<base64>`, not Ed25519, or its id is not its own. */
 export class VkeyInvalid extends Error {
   override readonly name = "VkeyInvalid"
 }
 
+/** C2SP allows no white space of any kind in a name. */
+const hasSpace = ({ name }: { readonly name: string }): boolean => /\s/u.test(name)
+
 const knownKey = (vkey: string): KnownKey => {
-  const [, name, keyId, base64] = /^([^\s+]+)\+([0-9a-f]{8})\+(\S+)$/u.exec(vkey) ?? []
-  const typed = base64 === undefined ? undefined : bytesOf(base64)
-  if (typed?.length !== 1 + KEY_BYTES || typed[0] !== ED25519) {
+  const key = keyIn(vkey)
+  if (key === undefined || hasSpace(key)) {
     throw new VkeyInvalid(`not the verification key of an Ed25519 key: ${vkey.slice(0, 200)}`)
   }
-  const raw = typed.subarray(1)
-  if (keyIdOf(name!, raw) !== keyId) {
+  const { id: keyId, name, raw } = key
+  if (keyIdOf(name, raw) !== keyId) {
     throw new VkeyInvalid(`the key id ${keyId} does not belong to the key: ${vkey.slice(0, 200)}`)
   }
-  return { name: name!, keyId, key: publicKeyOf(raw) }
+  return { name, keyId, key: publicKeyOf(raw) }
 }
 
-interface SignatureLine {
-  readonly name: string
-  readonly keyId: string
-  readonly signature: Buffer
-}
-
-const SIGNATURE_FORM = /^\u2014 ([^\s+]+) (\S+)$/u
-
-const signatureLine = (line: string): SignatureLine | undefined => {
-  const [, name, base64] = SIGNATURE_FORM.exec(line) ?? []
-  const bytes = base64 === undefined ? undefined : bytesOf(base64)
-  if (name === undefined || bytes === undefined || bytes.length <= KEY_ID_BYTES) return undefined
-  return {
-    name,
-    keyId: bytes.toString("hex", 0, KEY_ID_BYTES),
-    signature: bytes.subarray(KEY_ID_BYTES)
-  }
-}
-
-interface SignedNote {
-  readonly text: string
-  readonly signatures: ReadonlyArray<SignatureLine>
-}
-
-/** Control characters but line feeds, and unpaired surrogates: neither is in a note. */
-const FORBIDDEN_CHARACTERS = /[\u0000-\u0009\u000b-\u001f\ud800-\udfff]/u
-
-const splitNote = (note: string): SignedNote | undefined => {
-  if (note.length > NOTE_LENGTH_MAX || FORBIDDEN_CHARACTERS.test(note)) return undefined
-  const at = note.lastIndexOf("\n\n")
-  if (at < 0 || !note.endsWith("\n")) return undefined
-  const lines = note.slice(at + 2, -1).split("\n")
-  if (lines.length > SIGNATURES_MAX) return undefined
-  const signatures = lines.map(signatureLine)
-  return signatures.includes(undefined)
+const noteOf = (text: string): SignedNote | undefined => {
+  const note = NOT_IN_NOTES.test(text)
     ? undefined
-    : { text: note.slice(0, at + 1), signatures: signatures as ReadonlyArray<SignatureLine> }
+    : splitNote(text, NOTE_LENGTH_MAX, SIGNATURES_MAX)
+  return note?.signatures.some(hasSpace) === true ? undefined : note
 }
 
-const SIZE_FORM = /^(?:0|[1-9][0-9]{0,15})$/
-
-const parseText = (text: string): Omit<OpenedCheckpoint, "keyIds"> | undefined => {
-  const [origin, size, root, ...extensions] = text.slice(0, -1).split("\n")
-  if (!origin || size === undefined || root === undefined || extensions.includes("")) {
-    return undefined
-  }
-  const hash = bytesOf(root)
-  const treeSize = Number(size)
-  if (!SIZE_FORM.test(size) || !Number.isSafeInteger(treeSize)) return undefined
-  if (hash?.length !== HASH_BYTES) return undefined
-  if (treeSize === 0 && !hash.equals(EMPTY_ROOT)) return undefined
-  return { origin, treeSize, rootHash: hash.toString("hex"), extensions }
+const parseText = (text: string): TreeClaim | undefined => {
+  const claim = claimIn(text)
+  if (claim === undefined || claim.extensions.includes("")) return undefined
+  return claim.treeSize === 0 && claim.rootHash !== EMPTY_ROOT.toString("hex") ? undefined : claim
 }
 
 /** The text of a note and the known keys that signed it, or why it is refused. */
@@ -309,11 +256,11 @@ const refusal = (reason: NoteRefusal, message: string): RefusedNote => ({
  */
 export const openText = (note: string, vkeys: ReadonlyArray<string>): OpenedText => {
   const keys = vkeys.map(knownKey)
-  const split = splitNote(note)
+  const split = noteOf(note)
   if (split === undefined) return refusal("malformed", "it is not a C2SP signed note")
   const text = Buffer.from(split.text)
   const keyIds: Array<string> = []
-  for (const { keyId, name, signature } of split.signatures) {
+  for (const { bytes: signature, id: keyId, name } of split.signatures) {
     const known = keys.filter((key) => key.keyId === keyId && key.name === name)
     if (known.length === 0 || keyIds.includes(keyId)) continue
     const isSigned =

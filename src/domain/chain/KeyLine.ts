@@ -18,7 +18,6 @@ import {
   type LineInput,
   NEXT_KEY,
   refusalOf,
-  type SignedSize,
   standingsOf,
   type TreeOfKeys
 } from "./KeyStandings.ts"
@@ -65,36 +64,25 @@ export const keyLine = (input: LineInput): ReadonlyArray<KeyStanding> => {
   return standingsOf(input, openEndorsement)
 }
 
-/** What one tree adds to the line of keys. */
-export interface TreeKeys extends Pick<TreeOfKeys, "origin" | "signer"> {
-  /** Notes of the checkpoints with which keys have handed this tree over. */
-  readonly handOvers: ReadonlyArray<string>
-}
-
-/** Why this key may not have signed this tree at this size; undefined if it may. */
-export const signatureRefusal = (
-  line: ReadonlyArray<KeyStanding>,
-  { handOvers, ...tree }: TreeKeys,
-  signed: SignedSize
-): string | undefined => {
-  const handOversBy = (vkey: string) =>
-    handOvers.flatMap((note) => {
+/** The checkpoints by a key among notes with which keys have handed a tree over. */
+export const handOversIn =
+  (notes: ReadonlyArray<string>): TreeOfKeys["handOversBy"] =>
+  (vkey) =>
+    notes.flatMap((note) => {
       const opened = openNote(note, [vkey])
       return "refusal" in opened ? [] : [opened.checkpoint]
     })
-  return refusalOf(line, { ...tree, handOversBy }, signed)
-}
 
 /** Why none of the keys that signed a checkpoint may have; undefined if one of them may. */
 export const checkpointRefusal = (
   line: ReadonlyArray<KeyStanding>,
-  tree: TreeKeys,
+  tree: TreeOfKeys,
   { keyIds, rootHash, treeSize }: OpenedCheckpoint
 ): string | undefined => {
   let refusal: string | undefined = "its key is not published"
   for (const { keyId, vkey } of line) {
     if (!keyIds.includes(keyId)) continue
-    refusal = signatureRefusal(line, tree, { vkey, treeSize, rootHash })
+    refusal = refusalOf(line, tree, { vkey, treeSize, rootHash })
     if (refusal === undefined) return undefined
   }
   return refusal

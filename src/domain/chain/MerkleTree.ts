@@ -9,7 +9,15 @@
 
 import { hash as digest } from "node:crypto"
 import { ownCopy } from "../OwnBytes.ts"
-import { Climb, isOdd, isSize, powerWithin, rootOfProof } from "./TreeShape.ts"
+import {
+  isOdd,
+  isSize,
+  type ProofOfGrowth,
+  type ProofOfLeaf,
+  powerWithin,
+  rootOfProof,
+  rootsOfProof
+} from "./TreeShape.ts"
 
 /** Bytes of SHA-256. */
 export const HASH_BYTES = 32
@@ -309,61 +317,30 @@ export const hashesOf = (
   parts.map((part) => fold(part.map(({ level, index }) => source(level, index))))
 
 /** What has to hold for an inclusion proof. */
-export interface InclusionClaim {
-  /** `leafHash` of the event. */
-  readonly leaf: Buffer
-  /** From 0: sequence number - 1. */
-  readonly index: number
-  readonly size: number
+export interface InclusionClaim extends ProofOfLeaf<Buffer> {
   readonly root: Buffer
-  readonly proof: ReadonlyArray<Buffer>
 }
 
 const areHashes = (...hashes: ReadonlyArray<Buffer>): boolean =>
   hashes.every((hash) => hash.length === HASH_BYTES)
 
 /** RFC 9162, section 2.1.3.2. */
-export const verifyInclusion = ({ index, leaf, proof, root, size }: InclusionClaim): boolean =>
-  areHashes(leaf, root, ...proof)
-  && rootOfProof({ index, leaf, proof, size }, nodeHash)?.equals(root) === true
+export const verifyInclusion = ({ root, ...proof }: InclusionClaim): boolean =>
+  areHashes(proof.leaf, root, ...proof.proof) && rootOfProof(proof, nodeHash)?.equals(root) === true
 
 /** What has to hold for a consistency proof. */
-export interface ConsistencyClaim {
-  readonly first: number
-  readonly firstRoot: Buffer
-  readonly second: number
+export interface ConsistencyClaim extends ProofOfGrowth<Buffer> {
   readonly secondRoot: Buffer
-  readonly proof: ReadonlyArray<Buffer>
 }
 
-/** Where no proof is needed: nothing before, or nothing in between. */
-const verifyTrivial = ({ first, firstRoot, proof, second, secondRoot }: ConsistencyClaim) =>
-  proof.length === 0
-  && (first === second ? firstRoot.equals(secondRoot) : firstRoot.equals(EMPTY_ROOT))
-  && (first > 0 || firstRoot.equals(EMPTY_ROOT))
-
-/** RFC 9162, section 2.1.4.2. */
+/** RFC 9162, section 2.1.4.2. Of the empty tree there is nothing to prove. */
 export const verifyConsistency = (claim: ConsistencyClaim): boolean => {
   const { first, firstRoot, proof, second, secondRoot } = claim
-  if (!isSize(first) || !isSize(second) || first > second) return false
-  if (!areHashes(firstRoot, secondRoot, ...proof)) return false
-  if (first === 0 || first === second) return verifyTrivial(claim)
-  const isComplete = powerWithin(first) === first
-  const [start, ...rest] = isComplete ? [firstRoot, ...proof] : proof
-  if (start === undefined || proof.length === 0) return false
-  const climb = new Climb(first - 1, second - 1)
-  climb.skipRight()
-  let [fromFirst, fromSecond] = [start, start]
-  for (const sibling of rest) {
-    if (climb.isAtTop) return false
-    if (climb.isRight) {
-      fromFirst = nodeHash(sibling, fromFirst)
-      fromSecond = nodeHash(sibling, fromSecond)
-      climb.skipLone()
-    } else {
-      fromSecond = nodeHash(fromSecond, sibling)
-    }
-    climb.up()
+  if (!isSize(second) || !areHashes(firstRoot, secondRoot, ...proof)) return false
+  if (first === 0) {
+    const isSame = second > 0 || secondRoot.equals(EMPTY_ROOT)
+    return proof.length === 0 && firstRoot.equals(EMPTY_ROOT) && isSame
   }
-  return climb.isAtTop && fromFirst.equals(firstRoot) && fromSecond.equals(secondRoot)
+  const roots = rootsOfProof(claim, nodeHash)
+  return roots?.first.equals(firstRoot) === true && roots.second.equals(secondRoot)
 }

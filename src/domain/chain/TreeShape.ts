@@ -11,37 +11,28 @@ export const powerWithin = (size: number): number => {
   return power
 }
 
-/** The place of a node and of the last one of its level, one level up at each step. */
-export class Climb {
-  #node: number
-  #last: number
+const half = (index: number): number => Math.floor(index / 2)
 
-  constructor(node: number, last: number) {
-    this.#node = node
-    this.#last = last
+/**
+ * Hands out the siblings on the way up from a node of a level, of which `end` is the last one, each
+ * with its side; false if the way has another length.
+ */
+const climb = <Node>(
+  start: number,
+  end: number,
+  siblings: ReadonlyArray<Node>,
+  take: (sibling: Node, isLeft: boolean) => void
+): boolean => {
+  let [node, last] = [start, end]
+  for (const sibling of siblings) {
+    if (last === 0) return false
+    const isLeft = isOdd(node) || node === last
+    take(sibling, isLeft)
+    // Past the levels on which the last node has no sibling.
+    while (isLeft && !isOdd(node) && node !== 0) [node, last] = [half(node), half(last)]
+    ;[node, last] = [half(node), half(last)]
   }
-
-  get isAtTop(): boolean {
-    return this.#last === 0
-  }
-
-  get isRight(): boolean {
-    return isOdd(this.#node) || this.#node === this.#last
-  }
-
-  up(): void {
-    this.#node = Math.floor(this.#node / 2)
-    this.#last = Math.floor(this.#last / 2)
-  }
-
-  /** Past the levels on which the last node has no sibling. */
-  skipLone(): void {
-    while (!isOdd(this.#node) && this.#node !== 0) this.up()
-  }
-
-  skipRight(): void {
-    while (isOdd(this.#node)) this.up()
-  }
+  return last === 0
 }
 
 /** An inclusion proof and the leaf that it is of. */
@@ -63,17 +54,41 @@ export const rootOfProof = <Node>(
   nodeHash: (left: Node, right: Node) => Node
 ): Node | undefined => {
   if (!isSize(size) || !isSize(index) || index >= size) return undefined
-  const climb = new Climb(index, size - 1)
-  let result = leaf
-  for (const sibling of proof) {
-    if (climb.isAtTop) return undefined
-    if (climb.isRight) {
-      result = nodeHash(sibling, result)
-      climb.skipLone()
-    } else {
-      result = nodeHash(result, sibling)
-    }
-    climb.up()
-  }
-  return climb.isAtTop ? result : undefined
+  let root = leaf
+  const isWhole = climb(index, size - 1, proof, (sibling, isLeft) => {
+    root = isLeft ? nodeHash(sibling, root) : nodeHash(root, sibling)
+  })
+  return isWhole ? root : undefined
+}
+
+/** A consistency proof between trees of these sizes, and the root of the first one. */
+export interface ProofOfGrowth<Node> {
+  readonly first: number
+  readonly second: number
+  readonly firstRoot: Node
+  readonly proof: ReadonlyArray<Node>
+}
+
+/**
+ * The roots that a proof leads to (RFC 9162, section 2.1.4.2); undefined if it has no such length, or
+ * the first tree is empty or larger. Where that is one complete subtree the proof begins with its
+ * root, which it does not repeat.
+ */
+export const rootsOfProof = <Node>(
+  { first, firstRoot, proof, second }: ProofOfGrowth<Node>,
+  nodeHash: (left: Node, right: Node) => Node
+): { readonly first: Node; readonly second: Node } | undefined => {
+  if (!isSize(first) || !isSize(second) || first < 1 || first > second) return undefined
+  if (first === second)
+    return proof.length === 0 ? { first: firstRoot, second: firstRoot } : undefined
+  const path = powerWithin(first) === first ? [firstRoot, ...proof] : proof
+  if (path.length === 0) return undefined
+  let [node, last] = [first - 1, second - 1]
+  while (isOdd(node)) [node, last] = [half(node), half(last)]
+  let [ofFirst, ofSecond]: [Node, Node] = [path[0]!, path[0]!]
+  const isWhole = climb(node, last, path.slice(1), (sibling, isLeft) => {
+    if (isLeft) ofFirst = nodeHash(sibling, ofFirst)
+    ofSecond = isLeft ? nodeHash(sibling, ofSecond) : nodeHash(ofSecond, sibling)
+  })
+  return isWhole ? { first: ofFirst, second: ofSecond } : undefined
 }

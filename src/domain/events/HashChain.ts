@@ -203,8 +203,17 @@ const mismatch = (
   actual: `${what} ${actual ?? ABSENT}`
 })
 
+/** A record of a chain, and what it hashes to. */
+interface Hashed extends Pick<Recomputed, "contentHash" | "detailsHash" | "hash"> {
+  readonly event: Pick<AuditEvent, "content_hash" | "hash" | "prev_hash"> & {
+    readonly details_hash?: string
+    readonly details_salt?: string
+    readonly erased_at?: string
+  }
+}
+
 /** The fields about details have to agree with the details that are there. */
-const detailsFault = ({ detailsHash, event }: Recomputed, isErased: boolean): Fault | undefined => {
+const detailsFault = ({ detailsHash, event }: Hashed, isErased: boolean): Fault | undefined => {
   const areGone = isErased && detailsHash === undefined
   if (event.details_hash !== detailsHash && !areGone) {
     return mismatch("details_hash", event.details_hash, detailsHash)
@@ -224,7 +233,7 @@ const detailsFault = ({ detailsHash, event }: Recomputed, isErased: boolean): Fa
  * gone.
  */
 export const faultOf = (
-  recomputed: Recomputed,
+  recomputed: Hashed,
   prevHash: string | undefined,
   isErased: boolean
 ): Fault | undefined => {

@@ -4,17 +4,35 @@ import type { DecidedRepair, Repair } from "./Repairs.ts"
 import type { TraceFact } from "./TraceFact.ts"
 import type { Execution, GraphNode, Span } from "./TraceResources.ts"
 
-/** What a fact says, without its place in the chain. */
-type Said<Fact> = Fact extends unknown
-  ? Omit<
-      Fact,
-      "content_hash" | "details_hash" | "details_salt" | "hash" | "prev_hash" | "tenant_id"
-    >
-  : never
+/** Of the place of a fact in its chain, what no answer shows. */
+type Unshown =
+  | "chain_sequence"
+  | "content_hash"
+  | "details_hash"
+  | "details_salt"
+  | "hash"
+  | "prev_hash"
+  | "tenant_id"
+
+/** What a fact says; of a span, it does not matter when that was chained. */
+type Said<Fact> = Fact extends { readonly type: `span.${string}` }
+  ? Omit<Fact, Unshown | "created_at">
+  : Omit<Fact, Unshown>
 export type SaidFact = Said<TraceFact>
 
-export const saidOf = <Fact extends TraceFact>(fact: Fact): Said<Fact> => {
-  const { content_hash, details_hash, details_salt, hash, prev_hash, tenant_id, ...said } = fact
+export const saidOf = <Fact extends { readonly [Name in Unshown]?: unknown }>(
+  fact: Fact
+): Said<Fact> => {
+  const {
+    chain_sequence,
+    content_hash,
+    details_hash,
+    details_salt,
+    hash,
+    prev_hash,
+    tenant_id,
+    ...said
+  } = fact
   return said as Said<Fact>
 }
 

@@ -2,26 +2,11 @@
  * Checks packs in a browser: for verify.html, which has this in it, and for the page of share links,
  * which runs it in a worker.
  */
-import { verifyByHand } from "./Ed25519ByHand.ts"
-import { keysOfText } from "./Keys.ts"
-import type { Host } from "./Notes.ts"
-import type { Progress } from "./OpenPack.ts"
+import { verifyEd25519 } from "./Ed25519ByHand.ts"
 import { type CheckOptions, checkPack } from "./PackCheck.ts"
 import { type Chunks, Unreadable } from "./PackFiles.ts"
 import type { PackReport, UnreadablePack } from "./Report.ts"
 import { type ZipFile, zipSource } from "./Zip.ts"
-
-const host: Host = {
-  verifyEd25519: async (raw, message, signature) => {
-    try {
-      const [bytes, own, signed] = [raw, signature, message].map((one) => new Uint8Array(one))
-      const key = await crypto.subtle.importKey("raw", bytes!, "Ed25519", false, ["verify"])
-      return await crypto.subtle.verify("Ed25519", key, own!, signed!)
-    } catch {
-      return verifyByHand(raw, message, signature)
-    }
-  }
-}
 
 /** Milliseconds of work after which the page gets a moment to draw. */
 const BREATH_MS = 60
@@ -74,23 +59,8 @@ const fileOf = (blob: NamedBlob): ZipFile => ({
 export const checkBlob = (
   blob: NamedBlob,
   options: CheckOptions
-): Promise<PackReport | UnreadablePack> => checkPack(() => zipSource(fileOf(blob)), host, options)
-
-export interface CheckedFile {
-  readonly report: PackReport | UnreadablePack
-  /** Whether the text holds a public key. */
-  readonly isKeyKnown: boolean
-}
-
-/** The same, with the public keys in a text, which may be empty. */
-export const checkFile = async (
-  blob: NamedBlob,
-  text: string,
-  progress: Progress
-): Promise<CheckedFile> => {
-  const keys = text === "" ? [] : keysOfText(text)
-  return { report: await checkBlob(blob, { keys, progress }), isKeyKnown: keys.length > 0 }
-}
+): Promise<PackReport | UnreadablePack> =>
+  checkPack(() => zipSource(fileOf(blob)), { verifyEd25519 }, options)
 
 // What is said of a report
 

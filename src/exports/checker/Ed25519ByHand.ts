@@ -2,8 +2,10 @@
  * Ed25519 (RFC 8032, section 5.1), verification only, and the SHA-512 (FIPS 180-4) that it needs: for
  * browsers whose WebCrypto has none.
  */
+
+import { concat } from "../../domain/Bytes.ts"
 import { rootBits } from "../../domain/Sha256ByHand.ts"
-import { concat } from "./Bytes.ts"
+import type { Host } from "./Notes.ts"
 
 type Words = [bigint, bigint, bigint, bigint, bigint, bigint, bigint, bigint]
 
@@ -113,4 +115,15 @@ export const verifyByHand = (
     mod(left[0] * right[2] - right[0] * left[2]) === 0n
     && mod(left[1] * right[2] - right[1] * left[2]) === 0n
   )
+}
+
+/** By WebCrypto where that has Ed25519. */
+export const verifyEd25519: Host["verifyEd25519"] = async (raw, message, signature) => {
+  try {
+    const [bytes, own, signed] = [raw, signature, message].map((one) => new Uint8Array(one))
+    const key = await crypto.subtle.importKey("raw", bytes!, "Ed25519", false, ["verify"])
+    return await crypto.subtle.verify("Ed25519", key, own!, signed!)
+  } catch {
+    return verifyByHand(raw, message, signature)
+  }
 }

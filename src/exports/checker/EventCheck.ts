@@ -9,15 +9,8 @@ import { isHash, isSequence, jsonOf } from "./Lines.ts"
 import { type Manifest, type Scope, scopeOf } from "./Manifest.ts"
 import type { OpenPack } from "./OpenPack.ts"
 import type { Link, PackChain } from "./PackChain.ts"
-import { ERASURES, EVENTS, LINKS, PROOFS } from "./PackFiles.ts"
+import { FILE } from "./PackFiles.ts"
 import { isIncluded } from "./Tree.ts"
-
-/** An erasure event that the links have not reached. */
-interface Outside {
-  /** The sequence that it names. */
-  readonly target: number
-  readonly hash: string
-}
 
 export class EventCheck {
   readonly #pack: OpenPack
@@ -26,8 +19,8 @@ export class EventCheck {
   readonly #chain: PackChain
   /** What was erased, by the sequence that was. */
   readonly #erasures = new Map<number, ErasureOfEvent>()
-  /** By their own sequence. */
-  readonly #outside = new Map<number, Outside>()
+  /** Erasures that the links have not reached, and what they name, by their own sequence. */
+  readonly #outside = new Map<number, { readonly target: number; readonly hash: string }>()
   /** Size of the largest tree that proves an erasure. */
   proving = 0
   /** Lines of its file, and those of them that say they were erased. */
@@ -55,17 +48,17 @@ export class EventCheck {
     this.#outside.delete(link.sequence_number)
     if (erasure.hash !== link.hash) {
       const expected = `an erasure in the chain, ${link.hash} at ${link.sequence_number}`
-      this.#pack.found.mismatch(ERASURES, erasure.target, expected, erasure.hash)
+      this.#pack.found.mismatch(FILE.erasures, erasure.target, expected, erasure.hash)
     }
   }
 
   async readErasures(): Promise<void> {
     const { found } = this.#pack
     let previous = 0
-    for await (const line of this.#pack.lines(ERASURES)) {
+    for await (const line of this.#pack.lines(FILE.erasures)) {
       const event = line === undefined ? undefined : eventOf(line)
       if (line === undefined || event === undefined) {
-        found.mismatch(ERASURES, null, "the JSON of an event", "bytes that are none")
+        found.mismatch(FILE.erasures, null, "the JSON of an event", "bytes that are none")
         continue
       }
       const sequence = event.sequence_number
@@ -78,12 +71,12 @@ export class EventCheck {
         && isSequence(target)
         && target < sequence
         && typeof contentHash === "string"
-      if (wrongness !== undefined) found.fault(ERASURES, sequence, wrongness)
+      if (wrongness !== undefined) found.fault(FILE.erasures, sequence, wrongness)
       else if (!isOfEarlier) {
-        found.mismatch(ERASURES, sequence, "an erasure of an earlier event", event.action)
+        found.mismatch(FILE.erasures, sequence, "an erasure of an earlier event", event.action)
       } else if (sequence <= previous) {
         const expected = `a sequence above ${previous}`
-        found.problem(ERASURES, sequence, "out_of_order", expected, `${sequence}`)
+        found.problem(FILE.erasures, sequence, "out_of_order", expected, `${sequence}`)
       } else {
         previous = sequence
         // Asked for twice, it was done the first time: either may be named.
@@ -98,8 +91,8 @@ export class EventCheck {
   async join(): Promise<void> {
     this.events = await joinRecords({
       found: this.#pack.found,
-      file: EVENTS,
-      lines: this.#pack.lines(EVENTS),
+      file: FILE.events,
+      lines: this.#pack.lines(FILE.events),
       chain: this.#chain,
       isComplete: this.#scope.isComplete,
       read: eventOf,
@@ -119,11 +112,11 @@ export class EventCheck {
     if (event.erased_at !== undefined) this.erased += 1
     for (const reference of referencesOf(event.metadata)) this.references.add(reference)
     if (link === undefined) {
-      found.problem(EVENTS, sequence, "hash_mismatch", `a link in ${LINKS}`, "none")
+      found.problem(FILE.events, sequence, "hash_mismatch", `a link in ${FILE.links}`, "none")
       return
     }
     if (event.prev_hash !== link.prev_hash) {
-      found.problem(EVENTS, sequence, "prev_hash_mismatch", link.prev_hash, event.prev_hash)
+      found.problem(FILE.events, sequence, "prev_hash_mismatch", link.prev_hash, event.prev_hash)
       return
     }
     const { bounds, tenant_id: tenant } = this.#manifest
@@ -132,11 +125,17 @@ export class EventCheck {
       event.hash === link.hash
       && event.content_hash === link.content_hash
       && event.created_at === link.created_at
-    if (wrongness !== undefined) found.fault(EVENTS, sequence, wrongness)
+    if (wrongness !== undefined) found.fault(FILE.events, sequence, wrongness)
     else if (!isLinks) {
-      found.problem(EVENTS, sequence, "hash_mismatch", `${link.hash}, as ${LINKS} says`, event.hash)
+      found.problem(
+        FILE.events,
+        sequence,
+        "hash_mismatch",
+        `${link.hash}, as ${FILE.links} says`,
+        event.hash
+      )
     } else if (event.timestamp < bounds.from || event.timestamp > bounds.to) {
-      found.mismatch(EVENTS, sequence, "a timestamp within the bounds", event.timestamp)
+      found.mismatch(FILE.events, sequence, "a timestamp within the bounds", event.timestamp)
     }
   }
 
@@ -149,10 +148,10 @@ export class EventCheck {
     for (const [sequence, { target }] of this.#outside) {
       if (proven.has(sequence)) continue
       this.#pack.found.mismatch(
-        ERASURES,
+        FILE.erasures,
         target,
         "an erasure that is in the chain",
-        `event ${sequence}, which neither ${LINKS} nor a signed tree of them holds`
+        `event ${sequence}, which neither ${FILE.links} nor a signed tree of them holds`
       )
     }
   }
@@ -160,20 +159,20 @@ export class EventCheck {
   /** Sequences of erasures that a signed tree holds. */
   async #readProofs(): Promise<ReadonlySet<unknown>> {
     const proven = new Set<unknown>()
-    for await (const line of this.#pack.lines(PROOFS)) {
+    for await (const line of this.#pack.lines(FILE.proofs)) {
       const said = line === undefined ? undefined : jsonOf(line)
       const { proof, sequence_number: sequence, tree_size: size } = isObject(said) ? said : {}
       if (!Array.isArray(proof) || !proof.every(isHash)) {
-        this.#pack.found.mismatch(PROOFS, null, "an inclusion proof")
+        this.#pack.found.mismatch(FILE.proofs, null, "an inclusion proof")
         continue
       }
       const erasure = this.#outside.get(sequence as number)
       const root = this.#chain.agreed.get(size as number)
       if (erasure === undefined || root === undefined || !isHash(erasure.hash)) continue
-      const [place, ofTree] = [sequence as number, size as number]
-      if (!isIncluded({ hash: erasure.hash, sequence: place, size: ofTree, root, proof })) continue
+      const place = { index: (sequence as number) - 1, size: size as number }
+      if (!isIncluded({ leaf: erasure.hash, proof, ...place }, root)) continue
       proven.add(sequence)
-      this.proving = Math.max(this.proving, ofTree)
+      this.proving = Math.max(this.proving, place.size)
     }
     return proven
   }

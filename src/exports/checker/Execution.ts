@@ -1,5 +1,6 @@
 /** What the facts of one execution of a pack add up to. */
 import { sha256 } from "#sha256"
+import { defined } from "../../domain/Defined.ts"
 import { isObject } from "../../domain/json/Json.ts"
 import { type SaidFact, saidOf } from "../../domain/traces/ShownSpans.ts"
 import type { TraceFact } from "../../domain/traces/TraceFact.ts"
@@ -34,23 +35,12 @@ const isPiece = (value: unknown): value is Piece =>
   && isSequence(value["chunk"])
   && isSequence(value["chunks"])
 
-/** The pieces so far of a value that is not whole yet. */
-interface Begun {
-  readonly next: number
-  readonly text: string
-  readonly hash: string | undefined
-}
-
 type OfType<Type extends TraceFact["type"]> = Extract<TraceFact, { readonly type: Type }>
-
-/** What a started span says that may be long, as texts or as the SHA-256 of them. */
-type Long = object | string
-
-const digestOf = (long: Long): string => (typeof long === "string" ? long : sha256(canonical(long)))
 
 /** A fact of a span as far as it is short. */
 const shortOf = (fact: OfType<"span.started" | "span.ended" | "span.amended">): SaidFact => {
-  const { details, ...said } = saidOf(fact)
+  const { created_at, details, ...rest } = fact
+  const said = saidOf(rest)
   return details?.repairs === undefined ? said : { ...said, details: { repairs: details.repairs } }
 }
 
@@ -60,9 +50,10 @@ const shortOf = (fact: OfType<"span.started" | "span.ended" | "span.amended">): 
  */
 export class Execution {
   readonly #view = new TraceView()
-  /** By span. */
-  readonly #long = new Map<string, Long>()
-  #value: Begun | undefined
+  /** What each span says that may be long, or its SHA-256 once it has ended. */
+  readonly #long = new Map<string, { readonly name: string; readonly metadata: object } | string>()
+  /** The pieces so far of a value that is not whole yet. */
+  #value: { readonly next: number; readonly text: string; readonly hash: string } | undefined
   /** Its facts so far. */
   facts = 0
   /** Sequence of the first fact without details, by time of erasure. */
@@ -100,13 +91,8 @@ export class Execution {
     const long = this.#long.get(fact.span_id)
     if (long === undefined || typeof long === "string") return
     const { error, metadata } = fact.details ?? {}
-    const { metadata: before } = long as { readonly metadata: object }
-    const whole = {
-      ...long,
-      metadata: { ...before, ...metadata },
-      ...(error === undefined ? {} : { error })
-    }
-    this.#long.set(fact.span_id, digestOf(whole))
+    const whole = defined({ ...long, metadata: { ...long.metadata, ...metadata }, error })
+    this.#long.set(fact.span_id, sha256(canonical(whole)))
     this.#view.take(shortOf(fact))
   }
 
@@ -142,7 +128,8 @@ export class Execution {
     const span = this.#view.span(id)
     if (span === undefined) return undefined
     const long = this.#long.get(id) ?? membersOf(span, true)
-    return { short: membersOf(span, false), digest: digestOf(long) }
+    const digest = typeof long === "string" ? long : sha256(canonical(long))
+    return { short: membersOf(span, false), digest }
   }
 
   spanCount(): number {

@@ -10,7 +10,7 @@ import { canonical, isCanonical, isSequence, jsonOf } from "./Lines.ts"
 import { type Manifest, scopeOf } from "./Manifest.ts"
 import type { OpenPack } from "./OpenPack.ts"
 import type { Link, PackChain } from "./PackChain.ts"
-import { EXECUTIONS, FACTS, MANIFEST, SPANS, TRACE_LINKS } from "./PackFiles.ts"
+import { FILE } from "./PackFiles.ts"
 
 export class FactCheck {
   readonly #pack: OpenPack
@@ -38,8 +38,8 @@ export class FactCheck {
   async join(): Promise<void> {
     this.facts = await joinRecords({
       found: this.#pack.found,
-      file: FACTS,
-      lines: this.#pack.lines(FACTS),
+      file: FILE.facts,
+      lines: this.#pack.lines(FILE.facts),
       chain: this.#chain,
       isComplete: this.#isWhole,
       read: factOf,
@@ -56,20 +56,20 @@ export class FactCheck {
     const sequence = fact.chain_sequence
     const wrongness = factFault(line, fact, this.#manifest.tenant_id)
     if (link === undefined) {
-      found.problem(FACTS, sequence, "hash_mismatch", `a link in ${TRACE_LINKS}`, "none")
+      found.problem(FILE.facts, sequence, "hash_mismatch", `a link in ${FILE.traceLinks}`, "none")
     } else if (fact.prev_hash !== link.prev_hash) {
-      found.problem(FACTS, sequence, "prev_hash_mismatch", link.prev_hash, fact.prev_hash)
-    } else if (wrongness !== undefined) found.fault(FACTS, sequence, wrongness)
+      found.problem(FILE.facts, sequence, "prev_hash_mismatch", link.prev_hash, fact.prev_hash)
+    } else if (wrongness !== undefined) found.fault(FILE.facts, sequence, wrongness)
     else if (fact.hash !== link.hash) {
-      const expected = `${link.hash}, as ${TRACE_LINKS} says`
-      found.problem(FACTS, sequence, "hash_mismatch", expected, fact.hash)
+      const expected = `${link.hash}, as ${FILE.traceLinks} says`
+      found.problem(FILE.facts, sequence, "hash_mismatch", expected, fact.hash)
     }
     const execution = this.#executions.get(fact.execution_id) ?? new Execution()
     this.#executions.set(fact.execution_id, execution)
     this.#number(execution, fact)
     execution.take(fact)
     const broken = execution.pieceFault(fact)
-    if (broken !== undefined) found.fault(FACTS, sequence, broken)
+    if (broken !== undefined) found.fault(FILE.facts, sequence, broken)
   }
 
   /** Numbers without gaps, and details that are gone only where a later fact says so. */
@@ -78,8 +78,8 @@ export class FactCheck {
     const expected = execution.facts + 1
     if (number !== expected) {
       const reason = number > expected ? "sequence_gap" : "duplicate_sequence"
-      const said = [`fact_number ${expected}`, `fact_number ${number}`] as const
-      this.#pack.found.problem(FACTS, sequence, reason, ...said)
+      const wanted = `fact_number ${expected}`
+      this.#pack.found.problem(FILE.facts, sequence, reason, wanted, `fact_number ${number}`)
     }
     execution.facts = Math.max(execution.facts, number)
     if (fact.type === "execution.erased") execution.undetailed.delete(created_at)
@@ -92,7 +92,7 @@ export class FactCheck {
     for (const { undetailed } of this.#executions.values()) {
       for (const [time, sequence] of undetailed) {
         const expected = `a later fact execution.erased of ${time}`
-        this.#pack.found.mismatch(FACTS, sequence, expected, "none")
+        this.#pack.found.mismatch(FILE.facts, sequence, expected, "none")
       }
     }
   }
@@ -102,19 +102,19 @@ export class FactCheck {
     const { found } = this.#pack
     const listed = [...this.#executions].filter(([, { onlyHolds }]) => !onlyHolds)
     const left = new Set<unknown>(listed.map(([id]) => id))
-    for await (const line of this.#pack.lines(EXECUTIONS)) {
+    for await (const line of this.#pack.lines(FILE.executions)) {
       this.#executionLines += 1
-      const said = this.#objectOf(EXECUTIONS, line)
+      const said = this.#objectOf(FILE.executions, line)
       if (said === undefined) continue
       const isOpen = left.delete(said["id"])
       const wanted = isOpen ? this.#executions.get(said["id"] as string)?.shown() : undefined
       const expected = wanted && canonical(wanted)
       if (expected !== canonical(said)) {
         const what = expected ?? "an execution that its facts start, once"
-        found.mismatch(EXECUTIONS, null, what, canonical(said))
+        found.mismatch(FILE.executions, null, what, canonical(said))
       }
     }
-    this.#more(EXECUTIONS, left.size, "execution")
+    this.#more(FILE.executions, left.size, "execution")
   }
 
   /** Each span of the file against the facts of its execution. */
@@ -122,9 +122,9 @@ export class FactCheck {
     const { found } = this.#pack
     const seen = new Map<unknown, Set<unknown>>()
     let known = 0
-    for await (const line of this.#pack.lines(SPANS)) {
+    for await (const line of this.#pack.lines(FILE.spans)) {
       this.#spanLines += 1
-      const said = this.#objectOf(SPANS, line)
+      const said = this.#objectOf(FILE.spans, line)
       if (said === undefined) continue
       const { execution_id: executionId, id } = said
       const ids = seen.get(executionId) ?? new Set()
@@ -133,25 +133,30 @@ export class FactCheck {
       ids.add(id)
       const wanted = execution?.shownSpan(id as string)
       if (wanted === undefined) {
-        found.mismatch(SPANS, null, "a span that its facts start, once", canonical(said))
+        found.mismatch(FILE.spans, null, "a span that its facts start, once", canonical(said))
         continue
       }
       known += 1
       const [expected, short] = [canonical(wanted.short), canonical(membersOf(said, false))]
       const long = canonical(membersOf(said, true))
-      if (expected !== short) found.mismatch(SPANS, null, expected, short)
+      if (expected !== short) found.mismatch(FILE.spans, null, expected, short)
       else if (sha256(long) !== wanted.digest) {
-        found.mismatch(SPANS, null, "the name, metadata and error that its facts say", long)
+        found.mismatch(FILE.spans, null, "the name, metadata and error that its facts say", long)
       }
     }
     let all = 0
     for (const execution of this.#executions.values()) all += execution.spanCount()
-    this.#more(SPANS, all - known, "span")
+    this.#more(FILE.spans, all - known, "span")
   }
 
   #more(file: string, count: number, noun: string): void {
     if (count <= 0) return
-    this.#pack.found.mismatch(file, null, `${counted(count, noun)} more, as ${FACTS} says`, "none")
+    this.#pack.found.mismatch(
+      file,
+      null,
+      `${counted(count, noun)} more, as ${FILE.facts} says`,
+      "none"
+    )
   }
 
   /** A line of executions or spans; undefined, and a problem, if it is none. */
@@ -167,11 +172,8 @@ export class FactCheck {
     const { found } = this.#pack
     const [chain, manifest] = [this.#chain, this.#manifest]
     const { counts, trace_head: head } = manifest
-    const differs = (what: string, expected: unknown, actual: unknown): void => {
-      if ((expected ?? null) === (actual ?? null)) return
-      const said = [`${what} ${shown(expected)}`, `${what} ${shown(actual)}`] as const
-      found.problem(MANIFEST, null, "report_mismatch", ...said)
-    }
+    const differs = (what: string, read: unknown, told: unknown): void =>
+      found.differs(FILE.manifest, what, read, told)
     const last = chain.last?.sequence_number ?? null
     const first = chain.first?.sequence_number
     differs("facts", this.facts, counts["facts"])
@@ -184,13 +186,12 @@ export class FactCheck {
     if (this.#isWhole && (said ?? 0) !== chain.end) {
       if (isSequence(said) && said > chain.end) {
         const missing = range(chain.end + 1, said)
-        found.problem(TRACE_LINKS, chain.end + 1, "tail_missing", missing, "none")
+        found.problem(FILE.traceLinks, chain.end + 1, "tail_missing", missing, "none")
       } else differs("trace_head", last, said)
-    } else if (said === last && chain.last !== undefined && isObject(head)) {
-      const { hash } = chain.last
-      if (head["hash"] !== hash) {
-        const expected = `head ${shown(head["hash"])}`
-        found.problem(TRACE_LINKS, last, "hash_mismatch", expected, hash)
+    } else if (said === last && chain.last !== undefined) {
+      const [own, told] = [chain.last.hash, isObject(head) ? head["hash"] : undefined]
+      if (told !== own) {
+        found.problem(FILE.traceLinks, last, "hash_mismatch", `head ${shown(told)}`, own)
       }
     }
     if (chain.links > 0) {

@@ -1,8 +1,9 @@
 /** Facts of execution traces of a pack by themselves: their JSON and their hashes. */
+import { faultOf } from "../../domain/events/HashChain.ts"
 import { isObject } from "../../domain/json/Json.ts"
 import { isFact, recomputedFact } from "../../domain/traces/FactText.ts"
 import type { TraceFact } from "../../domain/traces/TraceFact.ts"
-import { type Fault, fault, wrong } from "./Findings.ts"
+import { type Fault, otherBytes, wrong } from "./Findings.ts"
 import { isSequence, jsonOfLine } from "./Lines.ts"
 
 const isStringOrAbsent = (value: unknown): boolean =>
@@ -35,24 +36,7 @@ export const factOf = (line: string): TraceFact | undefined => jsonOfLine(line, 
 /** What is wrong with a fact by itself, or undefined. If its details may be gone is seen later. */
 export const factFault = (line: string, fact: TraceFact, tenant: string): Fault | undefined => {
   if (fact.tenant_id !== tenant) return wrong("tenant", tenant, fact.tenant_id)
-  const { contentHash, detailsHash, exact, hash } = recomputedFact(fact, line)
-  const areGone = fact.erased_at !== undefined && fact.details === undefined
-  if (fact.details_hash !== detailsHash && !areGone) {
-    return wrong("details_hash", fact.details_hash, detailsHash)
-  }
-  if (fact.details_salt !== undefined && fact.details === undefined) {
-    return wrong("details_salt", undefined, fact.details_salt)
-  }
-  if (fact.erased_at !== undefined && !areGone) return wrong("erased_at", undefined, fact.erased_at)
-  if (fact.content_hash !== contentHash) {
-    return wrong("content_hash", fact.content_hash, contentHash)
-  }
-  if (fact.hash !== hash) return fault("hash_mismatch", hash, fact.hash)
-  return exact
-    ? undefined
-    : fault(
-        "content_mismatch",
-        "the bytes that the service writes for this fact",
-        "the same fact in other bytes, or with members that no hash covers"
-      )
+  const recomputed = recomputedFact(fact, line)
+  const found = faultOf({ ...recomputed, event: fact }, undefined, fact.erased_at !== undefined)
+  return found ?? (recomputed.exact ? undefined : otherBytes("fact"))
 }

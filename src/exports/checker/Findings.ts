@@ -26,6 +26,14 @@ export const fault = (reason: string, expected: string, actual: string): Fault =
 export const wrong = (what: string, expected: unknown, actual: unknown): Fault =>
   fault("content_mismatch", `${what} ${shown(expected)}`, `${what} ${shown(actual)}`)
 
+/** A record in other bytes than those of its writer. */
+export const otherBytes = (noun: string): Fault =>
+  fault(
+    "content_mismatch",
+    `the bytes that the service writes for this ${noun}`,
+    `the same ${noun} in other bytes, or with members that no hash covers`
+  )
+
 export const counted = (count: number, noun: string): string =>
   `${count} ${noun}${count === 1 ? "" : "s"}`
 
@@ -53,6 +61,13 @@ export class Findings {
 
   fault(file: string, sequence: number | null, { actual, expected, reason }: Fault): void {
     this.problem(file, sequence, reason, expected, actual)
+  }
+
+  /** What a file says of the pack against what was read. */
+  differs(file: string, what: string, read: unknown, said: unknown): void {
+    if ((read ?? null) === (said ?? null)) return
+    const texts = [`${what} ${shown(read)}`, `${what} ${shown(said)}`] as const
+    this.problem(file, null, "report_mismatch", ...texts)
   }
 
   /** Something is in the place of what a file has to hold. */

@@ -42,7 +42,7 @@ export const joinRecords = async <Item>(records: Records<Item>): Promise<number>
       const said = records.saidIn(line ?? "")
       const own = said > previous ? said : previous + 1
       previous = isComplete && link !== undefined ? link.sequence_number : own
-      const expected = `the JSON of ${chain.names.noun === "event" ? "an event" : "a fact"}`
+      const expected = `the JSON of ${chain.files.noun === "event" ? "an event" : "a fact"}`
       found.mismatch(file, previous, expected, "bytes that are none")
       await skipTo(previous + 1)
       continue

@@ -1,4 +1,6 @@
 /** Public keys in texts of any kind, and the line of keys that a pack and its reader make. */
+
+import { bytesOfBase64, hexOf } from "../../domain/Bytes.ts"
 import {
   type Endorsement,
   endorsementIn,
@@ -6,19 +8,17 @@ import {
   type LineInput,
   standingsOf
 } from "../../domain/chain/KeyStandings.ts"
+import { type NamedKey, NOT_IN_NOTES } from "../../domain/chain/NoteText.ts"
 import { isObject } from "../../domain/json/Json.ts"
 import { parseTimestamp } from "../../domain/Timestamp.ts"
-import { bytesOfBase64, hexOf } from "./Bytes.ts"
 import { jsonOf } from "./Lines.ts"
 import {
   type BareKey,
   type Host,
   keyOfVkey,
-  type NamedKey,
-  NOT_IN_NOTES,
   NOTE_LENGTH_MAX,
-  signatureState,
-  splitNote
+  noteOf,
+  signatureState
 } from "./Notes.ts"
 
 const KEYS_MAX = 256
@@ -33,7 +33,7 @@ export type GivenKey = (BareKey | NamedKey) & {
 }
 
 /** Undefined if it is no `x` of a JWK for Ed25519. */
-const rawOfJwk = (x: unknown): Uint8Array | undefined =>
+export const rawOfJwk = (x: unknown): Uint8Array | undefined =>
   typeof x === "string" && /^[A-Za-z0-9_-]{43}$/.test(x)
     ? bytesOfBase64(`${x.replaceAll("-", "+").replaceAll("_", "/")}=`)
     : undefined
@@ -100,7 +100,7 @@ const isTime = (value: unknown): value is string =>
 
 /** What the statement of a key says of the next one, whoever signed it; undefined if it is none. */
 export const statementOf = (note: string): Endorsement | undefined => {
-  const split = NOT_IN_NOTES.test(note) ? undefined : splitNote(note)
+  const split = NOT_IN_NOTES.test(note) ? undefined : noteOf(note)
   return split && endorsementIn(split.text)
 }
 
@@ -118,7 +118,7 @@ const hasSigned = async (
   host: Host
 ): Promise<boolean> => {
   if (serviceName !== key.name || keyId !== key.id) return false
-  return (await signatureState(splitNote(note)!, [key], host)).state === "signed"
+  return (await signatureState(noteOf(note)!, [key], host)).state === "signed"
 }
 
 /** The standing of each key, in the order given. A statement counts for the key that signed it. */

@@ -1,7 +1,8 @@
 /** Files as lines, and lines and files as JSON, each within bounds. */
+
+import { concat, textOf } from "../../domain/Bytes.ts"
 import { canonicalize } from "../../domain/json/CanonicalJson.ts"
 import { type Fields, isObject, type JsonValue, parseJson } from "../../domain/json/Json.ts"
-import { concat, textOf } from "./Bytes.ts"
 import { type Chunks, SMALL_FILE_BYTES_MAX, Unreadable } from "./PackFiles.ts"
 
 const LINE_BYTES_MAX = 1_048_576
@@ -92,7 +93,7 @@ export const jsonOf = (text: string): unknown => {
 /** Digits in a row that a finite number has at most, roughly. */
 const LONG_NUMBER_DIGITS = 300
 
-export const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 
 /** True if that many digits are in a row; looks at one character of each possible place. */
 const hasLongNumber = (line: string): boolean => {

@@ -1,13 +1,10 @@
 /** What manifest.json says: of what the pack is, and what it claims to hold. */
 import { SCHEME } from "../../domain/events/HashChain.ts"
 import { type Fields, isObject } from "../../domain/json/Json.ts"
+import { HISTORY_FROM, HISTORY_TO } from "../../domain/Timestamp.ts"
 import { type Findings, shown } from "./Findings.ts"
 import { hasStrings, isSize, jsonOf } from "./Lines.ts"
-import { FILES_MAX, FORMAT, isSafeName, MANIFEST, Unreadable } from "./PackFiles.ts"
-
-/** Times that the bounds of a pack of the entire history name. */
-export const HISTORY_FROM = "1970-01-01T00:00:00.000000Z"
-export const HISTORY_TO = "2261-12-31T23:59:59.999999Z"
+import { FILE, FILES_MAX, FORMAT, isSafeName, Unreadable } from "./PackFiles.ts"
 
 export interface Bounds extends Fields {
   readonly from: string
@@ -52,7 +49,7 @@ const isManifest = (value: Fields): value is Manifest => {
 export const manifestOf = (text: string | undefined, found: Findings): Manifest | undefined => {
   const said = text === undefined ? undefined : jsonOf(text)
   const bad = (expected: string, actual?: string): undefined => {
-    found.mismatch(MANIFEST, null, expected, actual)
+    found.mismatch(FILE.manifest, null, expected, actual)
   }
   if (!isObject(said)) return bad("JSON", "bytes that are none")
   const { format } = said
@@ -65,17 +62,13 @@ export const manifestOf = (text: string | undefined, found: Findings): Manifest 
   return isManifest(said) ? said : bad(`a manifest of ${FORMAT}`)
 }
 
-/** What a pack claims to hold. */
-export interface Scope {
-  readonly isFiltered: boolean
-  /** True if it is of no period: bounded by sequences alone. */
-  readonly isWhole: boolean
-  /** True if every event of its links is in it. */
-  readonly isComplete: boolean
-}
-
-export const scopeOf = ({ bounds, ...manifest }: Manifest): Scope => {
+/**
+ * What a pack claims to hold. `isWhole`: it is of no period, bounded by sequences alone; `isComplete`:
+ * every event of its links is in it.
+ */
+export const scopeOf = ({ bounds, ...manifest }: Manifest) => {
   const isFiltered = (manifest["filter"] ?? null) !== null
   const isWhole = bounds.from === HISTORY_FROM && bounds.to === HISTORY_TO
   return { isFiltered, isWhole, isComplete: isWhole && !isFiltered }
 }
+export type Scope = ReturnType<typeof scopeOf>

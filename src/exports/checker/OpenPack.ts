@@ -1,21 +1,16 @@
 /** The files of a pack while it is checked: each is hashed as it is read. */
 import { sha256Hasher } from "#sha256"
-import { textOf } from "./Bytes.ts"
+import { textOf } from "../../domain/Bytes.ts"
 import { counted, Findings, shown } from "./Findings.ts"
 import { bytesOfFile, linesOf } from "./Lines.ts"
 import type { Manifest } from "./Manifest.ts"
-import {
-  type Chunks,
-  isSafeName,
-  MANIFEST,
-  type PackSource,
-  REQUIRED,
-  SIGNATURE,
-  SUMS
-} from "./PackFiles.ts"
+import { type Chunks, FILE, isSafeName, type PackSource, REQUIRED } from "./PackFiles.ts"
 
 /** Is told of each part that was read, by the name of its file in the pack. */
 export type Progress = (name: string, bytes: number) => void
+
+/** True for what no manifest lists. */
+const isOwn = (name: string): boolean => name === FILE.manifest || name === FILE.signature
 
 export class OpenPack {
   readonly found = new Findings()
@@ -68,10 +63,9 @@ export class OpenPack {
     const names = new Set([...listed.keys(), ...sums.keys(), ...this.source.names])
     let agreeing = 0
     for (const name of [...names].sort()) {
-      if (name === SUMS) continue
+      if (name === FILE.sums) continue
       const own = this.hashes.get(name)
-      const isOwn = name === MANIFEST || name === SIGNATURE
-      const wanted = isOwn || manifest === undefined ? sums.get(name) : listed.get(name)
+      const wanted = isOwn(name) || manifest === undefined ? sums.get(name) : listed.get(name)
       if (!this.has(name)) {
         if (!REQUIRED.includes(name))
           found.problem(name, null, "file_missing", `the file ${name}`, "none")
@@ -79,49 +73,45 @@ export class OpenPack {
         this.#unexpected(name)
       } else if (own !== wanted) {
         found.problem(name, null, "file_mismatch", `SHA-256 ${wanted}`, `SHA-256 ${own}`)
-      } else if (this.has(SUMS) && sums.get(name) !== own) {
-        found.problem(SUMS, null, "file_mismatch", `${own} for ${name}`, shown(sums.get(name)))
+      } else if (this.has(FILE.sums) && sums.get(name) !== own) {
+        found.problem(FILE.sums, null, "file_mismatch", `${own} for ${name}`, shown(sums.get(name)))
       } else {
         agreeing += 1
       }
     }
     found.checked.push(
       `${counted(agreeing, "file")} ${agreeing === 1 ? "has" : "have"} the SHA-256 that `
-        + `${MANIFEST} and ${SUMS} say.`
+        + `${FILE.manifest} and ${FILE.sums} say.`
     )
   }
 
   /** What sha256sums.txt says, by name. */
   async #sums(): Promise<ReadonlyMap<string, string>> {
     const sums = new Map<string, string>()
-    const text = this.has(SUMS) ? await this.text(SUMS) : ""
+    const text = this.has(FILE.sums) ? await this.text(FILE.sums) : ""
     for (const line of (text ?? "").split("\n")) {
       const [, hash, name] = /^([0-9a-f]{64}) {2}([^\n]+)$/u.exec(line) ?? []
       if (hash !== undefined && name !== undefined && isSafeName(name)) sums.set(name, hash)
-      else if (line !== "") this.found.mismatch(SUMS, null, "a SHA-256 and a name", "another line")
+      else if (line !== "")
+        this.found.mismatch(FILE.sums, null, "a SHA-256 and a name", "another line")
     }
-    if (text === undefined) this.found.mismatch(SUMS, null, "UTF-8 text", "other bytes")
+    if (text === undefined) this.found.mismatch(FILE.sums, null, "UTF-8 text", "other bytes")
     return sums
   }
 
   /** What else lies in a folder is not looked at. */
   #isOfPack(name: string, manifest: Manifest | undefined): boolean {
-    if (name === SUMS) return false
-    return (
-      this.source.kind === "zip"
-      || name === MANIFEST
-      || name === SIGNATURE
-      || manifest === undefined
-      || manifest.files.some((file) => file.name === name)
-    )
+    if (name === FILE.sums) return false
+    if (this.source.kind === "zip" || manifest === undefined) return true
+    return isOwn(name) || manifest.files.some((file) => file.name === name)
   }
 
   #unexpected(name: string): void {
-    if (this.source.kind === "folder" && name !== MANIFEST && name !== SIGNATURE) {
+    if (this.source.kind === "folder" && !isOwn(name)) {
       this.strangers.push(name)
       return
     }
-    const expected = `no file that ${MANIFEST} does not name`
+    const expected = `no file that ${FILE.manifest} does not name`
     this.found.problem(name, null, "file_unexpected", expected, name)
   }
 }

@@ -4,12 +4,13 @@
  */
 import { GENESIS_HASH, linkHashOf, linkLine } from "../../domain/chain/Chains.ts"
 import { nextKeyOf, refusalOf, type TreeClaim } from "../../domain/chain/KeyStandings.ts"
+import { NOT_IN_NOTES } from "../../domain/chain/NoteText.ts"
 import { isObject } from "../../domain/json/Json.ts"
 import { counted, type Findings, range } from "./Findings.ts"
 import { hasStrings, isHash, isSequence, isSize, jsonOf } from "./Lines.ts"
-import { type Checkpoint, checkpointOf, NOT_IN_NOTES } from "./Notes.ts"
+import { type Checkpoint, checkpointOf } from "./Notes.ts"
 import type { OpenPack } from "./OpenPack.ts"
-import { VERIFICATION } from "./PackFiles.ts"
+import { type ChainFiles, FILE } from "./PackFiles.ts"
 import { admitted, type Refuse, type Signers, type TakenNote } from "./Signers.ts"
 import { subtreeLevels, Tree } from "./Tree.ts"
 
@@ -46,16 +47,16 @@ const placeOf = (link: Link) => ({
   hash: link.hash
 })
 
-/** Files and names of a chain. */
-export interface ChainNames {
-  readonly edges: string
-  readonly links: string
-  readonly noteName: RegExp
-  readonly handOverName: RegExp
-  /** What the chain is of. */
-  readonly noun: "event" | "fact"
+/** A chain of a pack. */
+interface ChainOfPack {
+  readonly pack: OpenPack
+  readonly signers: Signers
+  readonly tenant: string
+  readonly files: ChainFiles
+  /** Of its checkpoints. */
   readonly origin: string
-  readonly scheme: string
+  /** Its first sequence, as the manifest says it. */
+  readonly first: unknown
 }
 
 /** The right edge of a tree: complete subtrees of the leaves from `start` to `end`. */
@@ -69,7 +70,7 @@ const areHashes = (list: unknown): list is ReadonlyArray<string> =>
   Array.isArray(list) && list.every(isHash)
 
 export class PackChain {
-  readonly names: ChainNames
+  readonly files: ChainFiles
   readonly origin: string
   readonly #pack: OpenPack
   readonly #signers: Signers
@@ -108,20 +109,14 @@ export class PackChain {
   /** Is told of each link. */
   onLink: (link: Link) => void = () => {}
 
-  constructor(
-    pack: OpenPack,
-    signers: Signers,
-    tenant: string,
-    names: ChainNames,
-    expectedFirst: unknown
-  ) {
+  constructor({ files, first, origin, pack, signers, tenant }: ChainOfPack) {
     this.#pack = pack
     this.#signers = signers
     this.#found = pack.found
     this.#tenant = tenant
-    this.names = names
-    this.origin = names.origin
-    this.#expectedFirst = expectedFirst
+    this.files = files
+    this.origin = origin
+    this.#expectedFirst = first
   }
 
   /** The last sequence; 0 without links. */
@@ -138,7 +133,7 @@ export class PackChain {
     this.#handOvers.filter(({ signers }) => signers.includes(vkey))
 
   async readTree(): Promise<void> {
-    const tree = jsonOf((await this.#pack.text(this.names.edges)) ?? "")
+    const tree = jsonOf((await this.#pack.text(this.files.edges)) ?? "")
     if (!isObject(tree)) return this.#badTree("JSON")
     const { left, right } = tree
     if (!isObject(left) || !isObject(right)) return this.#badTree("left and right edges")
@@ -161,11 +156,11 @@ export class PackChain {
 
   #badTree(expected: string): void {
     this.#treeHolds = false
-    if (this.#pack.has(this.names.edges)) this.#found.mismatch(this.names.edges, null, expected)
+    if (this.#pack.has(this.files.edges)) this.#found.mismatch(this.files.edges, null, expected)
   }
 
   async readNotes(): Promise<void> {
-    const { handOverName, noteName } = this.names
+    const { handOverName, noteName } = this.files
     const named = (pattern: RegExp) =>
       this.#pack.source.names.filter((name) => pattern.test(name)).sort()
     for (const name of named(noteName)) {
@@ -176,7 +171,10 @@ export class PackChain {
 
   /** `wanted`: the size that the name of the file says; undefined for a tree handed over. */
   async #readNote(name: string, wanted?: number): Promise<void> {
-    const { noun, origin } = this.names
+    const {
+      files: { noun },
+      origin
+    } = this
     const text = await this.#pack.text(name)
     const note = text === undefined ? undefined : checkpointOf(text)
     const size = wanted ?? note?.treeSize ?? null
@@ -214,16 +212,19 @@ export class PackChain {
 
   /** The point up to which the beginning of the claimed sequences was removed, if it was. */
   async readRemoved(pruned: unknown): Promise<void> {
-    const { noun, origin } = this.names
+    const {
+      files: { noun },
+      origin
+    } = this
     const size = isObject(pruned) ? pruned["up_to_sequence"] : undefined
     if (this.begins === undefined || !isSequence(size) || size < this.begins) return
     const isText = hasStrings(pruned, "checkpoint") && !NOT_IN_NOTES.test(pruned.checkpoint)
     const note = isText ? checkpointOf(pruned.checkpoint) : undefined
     const root = isObject(pruned) ? pruned["root_hash"] : undefined
-    const bad = this.#refusing(VERIFICATION, size)
+    const bad = this.#refusing(FILE.verification, size)
     if (note?.origin !== origin || note.treeSize !== size || note.rootHash !== root) {
       bad(`a checkpoint of ${origin} for ${size} ${noun}s`, "something else")
-    } else if (await this.#admit(note, { file: VERIFICATION, isHandOver: false }, bad)) {
+    } else if (await this.#admit(note, { file: FILE.verification, isHandOver: false }, bad)) {
       this.removed = size
       this.begins = size + 1
     }
@@ -250,7 +251,7 @@ export class PackChain {
   /** The links one by one, each held against the one before it. */
   async *checkedLinks(): AsyncGenerator<Link, undefined> {
     const found = this.#found
-    const { links: file, noun, scheme } = this.names
+    const { links: file, noun, scheme } = this.files
     this.#notes.sort((left, right) => left.treeSize - right.treeSize)
     this.#wanted = new Set(this.#notes.map(({ treeSize }) => treeSize))
     const first = this.#expectedFirst
@@ -314,7 +315,7 @@ export class PackChain {
   checkSpan(): void {
     if (this.first === undefined) return
     const { begins, end: last } = this
-    const { links: file } = this.names
+    const { links: file } = this.files
     const first = this.first.sequence_number
     const start = isSequence(this.#expectedFirst) ? this.#expectedFirst : first
     if (begins !== undefined && start > begins) {
@@ -337,7 +338,7 @@ export class PackChain {
   /** The roots that were signed against the tree of the links. */
   checkNotes(): void {
     const found = this.#found
-    const { links: file, noun } = this.names
+    const { links: file, noun } = this.files
     const matches = { to: (this.first?.sequence_number ?? 1) - 1, covered: 0 }
     const agreeing = this.#notes.filter((note) => this.#checkNote(note, matches))
     if (agreeing.length > 0) {
@@ -363,7 +364,7 @@ export class PackChain {
   /** True if a checkpoint agrees; moves what matches, and what is covered by a signature. */
   #checkNote(note: TakenNote, matches: { to: number; covered: number }): boolean {
     const found = this.#found
-    const { noun } = this.names
+    const { noun } = this.files
     const { end: last } = this
     const { file, isKept, rootHash: root, signers, state, treeSize: size } = note
     const own = this.#rootAt(size)
@@ -411,7 +412,7 @@ export class PackChain {
   }
 
   #unreached({ file, isHandOver, isKept, treeSize: size }: TakenNote): void {
-    const { noun } = this.names
+    const { noun } = this.files
     // A tree that was handed over outside of the links only bounds what its key may sign.
     if (!this.#treeHolds || isHandOver) return
     if (this.first === undefined || size < this.first.sequence_number - 1) {

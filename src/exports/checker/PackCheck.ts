@@ -1,35 +1,25 @@
 /** One check of one pack, from its files to the verdict. */
-import { SCHEME } from "../../domain/events/HashChain.ts"
+
+import { utf8 } from "../../domain/Bytes.ts"
 import { NotCanonicalizable } from "../../domain/json/CanonicalJson.ts"
 import { isObject } from "../../domain/json/Json.ts"
-import { TRACE_SCHEME } from "../../domain/traces/FactText.ts"
-import { utf8 } from "./Bytes.ts"
+import { HISTORY_TO } from "../../domain/Timestamp.ts"
 import { EventCheck } from "./EventCheck.ts"
 import { FactCheck } from "./FactCheck.ts"
 import { counted } from "./Findings.ts"
 import type { GivenKey } from "./Keys.ts"
 import { jsonOf } from "./Lines.ts"
-import { HISTORY_TO, type Manifest, manifestOf, type Scope, scopeOf } from "./Manifest.ts"
+import { type Manifest, manifestOf, type Scope, scopeOf } from "./Manifest.ts"
 import { checkpointOf, type Host, noteTextOf } from "./Notes.ts"
 import { OpenPack, type Progress } from "./OpenPack.ts"
 import { PackChain } from "./PackChain.ts"
 import {
-  EVENTS,
-  FACTS,
-  HAND_OVER_NAME,
-  LINKS,
-  MANIFEST,
-  NOTE_NAME,
+  EVENT_CHAIN,
+  FILE,
   type PackSource,
-  PDF,
   REQUIRED,
-  TRACE_HAND_OVER_NAME,
-  TRACE_LINKS,
-  TRACE_NOTE_NAME,
-  TRACE_TREE,
-  TREE,
-  Unreadable,
-  VERIFICATION
+  TRACE_CHAIN,
+  Unreadable
 } from "./PackFiles.ts"
 import type { PackProblem, PackReport, UnreadablePack } from "./Report.ts"
 import { checkReport } from "./ReportCheck.ts"
@@ -67,30 +57,11 @@ class PackCheck {
     this.#signers = signers
     const { service, tenant_id: tenant } = manifest
     const origin = `${service}/${tenant}`
-    const events = {
-      edges: TREE,
-      links: LINKS,
-      noteName: NOTE_NAME,
-      handOverName: HAND_OVER_NAME,
-      noun: "event",
-      origin,
-      scheme: SCHEME
-    } as const
-    const facts = {
-      edges: TRACE_TREE,
-      links: TRACE_LINKS,
-      noteName: TRACE_NOTE_NAME,
-      handOverName: TRACE_HAND_OVER_NAME,
-      noun: "fact",
-      origin: `${origin}/traces`,
-      scheme: TRACE_SCHEME
-    } as const
-    const [first, firstFact] = [
-      manifest["first_sequence_number"],
-      manifest["first_trace_sequence_number"]
-    ]
-    this.#log = new PackChain(pack, signers, tenant, events, first)
-    this.#traces = new PackChain(pack, signers, tenant, facts, firstFact)
+    const { first_sequence_number: first, first_trace_sequence_number: firstFact } = manifest
+    const of = { pack, signers, tenant }
+    this.#log = new PackChain({ ...of, files: EVENT_CHAIN, origin, first })
+    const traces = `${origin}/traces`
+    this.#traces = new PackChain({ ...of, files: TRACE_CHAIN, origin: traces, first: firstFact })
     this.#events = new EventCheck(pack, manifest, this.#log)
     this.#facts = new FactCheck(pack, manifest, this.#traces)
   }
@@ -125,7 +96,7 @@ class PackCheck {
     await log.readNotes()
     await traces.readTree()
     await traces.readNotes()
-    const said = jsonOf((await pack.text(VERIFICATION)) ?? "")
+    const said = jsonOf((await pack.text(FILE.verification)) ?? "")
     if (isObject(said)) await log.readRemoved(said["pruned"])
     for (const one of kept) await this.#keep(one)
     await this.#signers.readOrigin()
@@ -180,12 +151,12 @@ class PackCheck {
     if (log.removed > 0) {
       found.open.push(
         `That the events up to sequence ${log.removed} were removed by retention, as `
-          + `${VERIFICATION} says: the pack holds nothing of them.`
+          + `${FILE.verification} says: the pack holds nothing of them.`
       )
     }
     if (!isComplete && (events < log.links || !isWhole)) {
       found.open.push(
-        `That ${EVENTS} leaves no event of the bounds out: it holds ${events} of `
+        `That ${FILE.events} leaves no event of the bounds out: it holds ${events} of `
           + `${log.links} linked events`
           + `${isFiltered ? ", those that the filter in the manifest selected" : ""}; the `
           + "manifest's signature is the service's word for it."
@@ -193,7 +164,7 @@ class PackCheck {
     }
     if (!isWhole || facts < traces.links) {
       found.open.push(
-        `That ${FACTS} leaves no execution of the period out: it holds ${facts} of `
+        `That ${FILE.facts} leaves no execution of the period out: it holds ${facts} of `
           + `${traces.links} linked facts; the manifest's signature is the service's word for it.`
       )
     }
@@ -205,7 +176,7 @@ class PackCheck {
           + "the pack does not hold these values."
       )
     }
-    if (this.#pack.has(PDF)) {
+    if (this.#pack.has(FILE.pdf)) {
       found.open.push("The words of evidence.pdf: only that it is the file that was signed.")
     }
     found.open.push("The times: created_at is the service's own clock.")
@@ -237,7 +208,7 @@ class PackCheck {
               + "are those that the service signed."
           : `Who made the pack, and that it leaves nothing of its bounds out: ${since} Only a pack of `
               + "no period, with every event and fact from its first sequence on and without "
-              + `${PDF}, can be shown by the trees alone, with a checkpoint that you kept or one of `
+              + `${FILE.pdf}, can be shown by the trees alone, with a checkpoint that you kept or one of `
               + "the next key."
       )
     }
@@ -263,7 +234,7 @@ class PackCheck {
       && log.shown >= this.#events.proving
       && this.#events.events === log.links
       && this.#facts.facts === traces.links
-      && !this.#pack.has(PDF)
+      && !this.#pack.has(FILE.pdf)
     )
   }
 
@@ -314,8 +285,8 @@ const run = async (pack: OpenPack, host: Host, options: CheckOptions): Promise<P
   const missing = REQUIRED.filter((name) => !pack.has(name))
   if (missing.length >= REQUIRED.length - 1) throw new Unreadable("this is no evidence pack")
   for (const name of missing) found.problem(name, null, "file_missing", `the file ${name}`, "none")
-  const text = await pack.text(MANIFEST)
-  const manifest = pack.has(MANIFEST) ? manifestOf(text, found) : undefined
+  const text = await pack.text(FILE.manifest)
+  const manifest = pack.has(FILE.manifest) ? manifestOf(text, found) : undefined
   const check = manifest && new PackCheck(pack, manifest, new Signers(pack, host, keys))
   await check?.run(text ?? "", checkpoints)
   await pack.checkFiles(manifest)

@@ -1,48 +1,62 @@
 /** The files of a pack: their names, which of them every pack has, and where they are read from. */
+import { SCHEME } from "../../domain/events/HashChain.ts"
+import { TRACE_SCHEME } from "../../domain/traces/FactText.ts"
 
 export const FORMAT = "alk-evidence-pack-v2"
-export const MANIFEST = "manifest.json"
-export const SIGNATURE = "manifest.sig"
-export const SUMS = "sha256sums.txt"
-export const VERIFICATION = "verification.json"
-export const EVENTS = "events.ndjson"
-export const LINKS = "links.ndjson"
-export const ERASURES = "erasures.ndjson"
-export const TREE = "checkpoints/tree.json"
-export const PROOFS = "checkpoints/erasure-proofs.ndjson"
-export const FACTS = "facts.ndjson"
-export const TRACE_LINKS = "trace-links.ndjson"
-export const TRACE_TREE = "checkpoints/traces-tree.json"
-export const EXECUTIONS = "executions.ndjson"
-export const SPANS = "spans.ndjson"
-export const KEYS = "keys/vkeys.txt"
-export const PDF = "evidence.pdf"
+/** What every pack has; without one of them there is nothing to hold the rest against. */
+const required = {
+  manifest: "manifest.json",
+  signature: "manifest.sig",
+  sums: "sha256sums.txt",
+  verification: "verification.json",
+  events: "events.ndjson",
+  links: "links.ndjson",
+  erasures: "erasures.ndjson",
+  tree: "checkpoints/tree.json",
+  proofs: "checkpoints/erasure-proofs.ndjson",
+  facts: "facts.ndjson",
+  traceLinks: "trace-links.ndjson",
+  traceTree: "checkpoints/traces-tree.json",
+  executions: "executions.ndjson",
+  spans: "spans.ndjson",
+  keys: "keys/vkeys.txt"
+} as const
+export const REQUIRED: ReadonlyArray<string> = Object.values(required)
+
+/** Names of files. */
+export const FILE = { ...required, pdf: "evidence.pdf" } as const
 /** The statement with which a key endorsed the n-th one of vkeys.txt. */
 export const endorsementName = (n: number): string => `keys/endorsement-${n}.txt`
-export const NOTE_NAME = /^checkpoints\/([0-9]{1,15})\.txt$/
-export const TRACE_NOTE_NAME = /^checkpoints\/traces-([0-9]{1,15})\.txt$/
-/** The last checkpoint of the n-th key of vkeys.txt: it hands the tree over to the next key. */
-export const HAND_OVER_NAME = /^checkpoints\/hand-over-([0-9]{1,15})\.txt$/
-export const TRACE_HAND_OVER_NAME = /^checkpoints\/traces-hand-over-([0-9]{1,15})\.txt$/
 
-/** What every pack has; without one of them there is nothing to hold the rest against. */
-export const REQUIRED: ReadonlyArray<string> = [
-  MANIFEST,
-  SIGNATURE,
-  SUMS,
-  VERIFICATION,
-  EVENTS,
-  LINKS,
-  ERASURES,
-  TREE,
-  PROOFS,
-  FACTS,
-  TRACE_LINKS,
-  TRACE_TREE,
-  EXECUTIONS,
-  SPANS,
-  KEYS
-]
+/** The files of a chain, and what it is of. */
+export interface ChainFiles {
+  readonly edges: string
+  readonly links: string
+  /** Of its checkpoints: with the size of each. */
+  readonly noteName: RegExp
+  /** Of the last checkpoint of the n-th key of vkeys.txt: it hands the tree over to the next key. */
+  readonly handOverName: RegExp
+  readonly noun: "event" | "fact"
+  readonly scheme: string
+}
+
+export const EVENT_CHAIN: ChainFiles = {
+  edges: FILE.tree,
+  links: FILE.links,
+  noteName: /^checkpoints\/([0-9]{1,15})\.txt$/,
+  handOverName: /^checkpoints\/hand-over-([0-9]{1,15})\.txt$/,
+  noun: "event",
+  scheme: SCHEME
+}
+
+export const TRACE_CHAIN: ChainFiles = {
+  edges: FILE.traceTree,
+  links: FILE.traceLinks,
+  noteName: /^checkpoints\/traces-([0-9]{1,15})\.txt$/,
+  handOverName: /^checkpoints\/traces-hand-over-([0-9]{1,15})\.txt$/,
+  noun: "fact",
+  scheme: TRACE_SCHEME
+}
 
 /** Files of a ZIP or folder: a pack has fewer than a hundred. */
 export const FILES_MAX = 1_000

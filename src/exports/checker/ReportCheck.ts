@@ -7,7 +7,7 @@ import { canonical, isSequence } from "./Lines.ts"
 import { type Manifest, scopeOf } from "./Manifest.ts"
 import type { OpenPack } from "./OpenPack.ts"
 import type { PackChain } from "./PackChain.ts"
-import { LINKS, VERIFICATION } from "./PackFiles.ts"
+import { FILE } from "./PackFiles.ts"
 
 /** Notices of the service that a report lists of each chain, and characters of one. */
 const NOTICES_MAX = 20
@@ -27,8 +27,8 @@ const noticesOf = (report: unknown, records: string): ReadonlyArray<string> => {
   return [
     ...notices
       .slice(0, NOTICES_MAX)
-      .map((notice) => `${VERIFICATION} says of the ${records}: ${cutNotice(shown(notice))}.`),
-    ...(more > 0 ? [`${VERIFICATION} says ${more} more of the ${records}.`] : [])
+      .map((notice) => `${FILE.verification} says of the ${records}: ${cutNotice(shown(notice))}.`),
+    ...(more > 0 ? [`${FILE.verification} says ${more} more of the ${records}.`] : [])
   ]
 }
 
@@ -51,14 +51,12 @@ export const checkReport = (
 ): ReadonlyArray<string> => {
   const { found } = pack
   if (!isReport(said)) {
-    if (pack.has(VERIFICATION)) found.mismatch(VERIFICATION, null, "a verification report")
+    if (pack.has(FILE.verification))
+      found.mismatch(FILE.verification, null, "a verification report")
     return []
   }
-  const differs = (what: string, expected: unknown, actual: unknown): void => {
-    if ((expected ?? null) === (actual ?? null)) return
-    const texts = [`${what} ${shown(expected)}`, `${what} ${shown(actual)}`] as const
-    found.problem(VERIFICATION, null, "report_mismatch", ...texts)
-  }
+  const differs = (what: string, read: unknown, told: unknown): void =>
+    found.differs(FILE.verification, what, read, told)
   const { isComplete, isFiltered } = scopeOf(manifest)
   differs("tenant_id", manifest.tenant_id, said["tenant_id"])
   differs("scheme", SCHEME, said["scheme"])
@@ -70,7 +68,7 @@ export const checkReport = (
     const saidLast = file["last_sequence_number"]
     differs("first_sequence_number", first, file["first_sequence_number"])
     if (last !== null && isSequence(saidLast) && saidLast > last) {
-      found.problem(LINKS, last + 1, "tail_missing", range(last + 1, saidLast), "none")
+      found.problem(FILE.links, last + 1, "tail_missing", range(last + 1, saidLast), "none")
       break
     }
     differs("last_sequence_number", last, saidLast)
@@ -101,13 +99,13 @@ const checkHead = ({ found }: OpenPack, head: unknown, chain: PackChain): void =
   const own = chain.last?.sequence_number
   const missing = isSequence(said) ? chain.missingTo(said) : undefined
   if (missing !== undefined) {
-    found.problem(LINKS, missing[0], "tail_missing", range(...missing), "none")
+    found.problem(FILE.links, missing[0], "tail_missing", range(...missing), "none")
   } else if (chain.ends === undefined || chain.last === undefined || own === undefined) {
     return
   } else if (!isSequence(said) || said < own) {
-    found.problem(VERIFICATION, own, "report_mismatch", `head ${own}`, `head ${shown(said)}`)
+    found.problem(FILE.verification, own, "report_mismatch", `head ${own}`, `head ${shown(said)}`)
   } else if (said === own && hash !== chain.last.hash) {
-    found.problem(LINKS, own, "hash_mismatch", `head ${shown(hash)}`, chain.last.hash)
+    found.problem(FILE.links, own, "hash_mismatch", `head ${shown(hash)}`, chain.last.hash)
   }
 }
 
@@ -120,10 +118,10 @@ const takeAccusations = ({ found }: OpenPack, report: ServiceReport): void => {
     if (!isObject(broken)) continue
     const { actual, expected, reason, sequence_number: place } = broken
     const sequence = isSequence(place) ? place : null
-    found.problem(VERIFICATION, sequence, shown(reason), shown(expected), shown(actual))
+    found.problem(FILE.verification, sequence, shown(reason), shown(expected), shown(actual))
   }
   if ((valid !== true || isSequence(total)) && breaks.length === 0) {
     const actual = `status ${shown(status)}`
-    found.problem(VERIFICATION, null, "report_mismatch", "a valid chain", actual)
+    found.problem(FILE.verification, null, "report_mismatch", "a valid chain", actual)
   }
 }

@@ -1,7 +1,7 @@
 /** A report in words, as the program prints it. */
 import { type Fields, isObject } from "../../domain/json/Json.ts"
 import { counted } from "./Findings.ts"
-import { MANIFEST } from "./PackFiles.ts"
+import { FILE } from "./PackFiles.ts"
 import type { PackKey, PackReport, UnreadablePack } from "./Report.ts"
 
 /** What a report says of a key, in one line. */
@@ -12,7 +12,7 @@ export const keyText = (key: PackKey): string => {
   if (by !== null) parts.push(`endorsed by ${by}`)
   if (key.trusted === "root") parts.push("the first key of the pack")
   if (key.trusted === "unendorsed") parts.push("not endorsed by a key that counts")
-  if (key.signs_manifest) parts.push(`signs ${MANIFEST}`)
+  if (key.signs_manifest) parts.push(`signs ${FILE.manifest}`)
   if (retired !== null) parts.push(`replaced${next === null ? "" : ` by ${next}`} at ${retired}`)
   if (sizes.events !== null) parts.push(`handed over at ${counted(sizes.events, "event")}`)
   if (sizes.traces !== null) parts.push(`handed over at ${counted(sizes.traces, "fact")}`)

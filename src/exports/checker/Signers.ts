@@ -6,20 +6,19 @@ import {
   partsOfVkey,
   type TreeOfKeys
 } from "../../domain/chain/KeyStandings.ts"
+import type { NamedKey, SignedNote } from "../../domain/chain/NoteText.ts"
 import { bareKeysOfText, type GivenKey, keyLine, type LineKey, statementOf } from "./Keys.ts"
 import type { Manifest } from "./Manifest.ts"
 import {
   type Checkpoint,
   checkpointOf,
   type Host,
-  type NamedKey,
   namedKey,
   type SignatureState,
-  type SignedNote,
   signatureState
 } from "./Notes.ts"
 import type { OpenPack } from "./OpenPack.ts"
-import { endorsementName, KEYS, MANIFEST, SIGNATURE } from "./PackFiles.ts"
+import { endorsementName, FILE } from "./PackFiles.ts"
 import type { PackKey } from "./Report.ts"
 
 export const isReplaced = ({ retiredAt }: KeyStanding): boolean => retiredAt !== undefined
@@ -93,7 +92,7 @@ export class Signers {
 
   async #readOwnKeys(): Promise<ReadonlyArray<OwnKey>> {
     const keys: Array<OwnKey> = []
-    for (const key of bareKeysOfText((await this.#pack.text(KEYS)) ?? "")) {
+    for (const key of bareKeysOfText((await this.#pack.text(FILE.keys)) ?? "")) {
       if (!("vkey" in key)) continue
       const name = endorsementName(keys.length + 1)
       const endorsement = await this.#pack.text(name)
@@ -139,25 +138,25 @@ export class Signers {
   /** The signature of the manifest, `bytes` long, of a pack of this origin. */
   async checkManifest(manifest: Manifest, origin: string, bytes: number): Promise<void> {
     const { found, hashes } = this.#pack
-    const text = await this.#pack.text(SIGNATURE)
-    if (!this.#pack.has(SIGNATURE)) return
+    const text = await this.#pack.text(FILE.signature)
+    if (!this.#pack.has(FILE.signature)) return
     const note = text === undefined ? undefined : checkpointOf(text)
     const bad = (expected: string, actual: string): void =>
-      found.problem(SIGNATURE, null, "signature_invalid", expected, actual)
+      found.problem(FILE.signature, null, "signature_invalid", expected, actual)
     if (note === undefined) return bad("a signed note", "something else")
     const { signers, state } = await this.stateOf(note)
     const who = this.arePinned
       ? "the public key that was given, or one that it endorsed"
-      : `a key of ${KEYS}`
+      : `a key of ${FILE.keys}`
     if (state === "unknown_key") return bad(`a signature by ${who}`, "a signature by another key")
     if (state === "bad_signature") return bad(`a signature by ${who}`, "one that does not verify")
-    const digest = hashes.get(MANIFEST)
+    const digest = hashes.get(FILE.manifest)
     const isOfManifest =
       note.origin === `${origin}/evidence-pack-v2`
       && note.treeSize === bytes
       && note.rootHash === digest
     if (!isOfManifest) {
-      return bad(`the SHA-256 of ${MANIFEST}, ${digest}`, `${note.origin} ${note.rootHash}`)
+      return bad(`the SHA-256 of ${FILE.manifest}, ${digest}`, `${note.origin} ${note.rootHash}`)
     }
     if (state === "unchecked") {
       found.open.push("The signatures: Ed25519 is not available here.")
@@ -167,7 +166,7 @@ export class Signers {
     const { tree_signer: treeSigner } = manifest
     this.treeSigner = typeof treeSigner === "string" ? treeSigner : signers[0]
     const [signer] = note.signatures
-    found.checked.push(`${MANIFEST} is signed by ${signer!.name}+${signer!.id}.`)
+    found.checked.push(`${FILE.manifest} is signed by ${signer!.name}+${signer!.id}.`)
   }
 
   /** The line of keys as a report lists it. `trees`: of events, and of traces. */
@@ -227,7 +226,7 @@ export const admitted = async (
   const state = await signers.stateOf(note)
   if (state.state === "bad_signature") refuse("a signature that verifies", "one that does not")
   else if (state.state === "unknown_key" && !signers.arePinned) {
-    refuse(`a signature by a key of ${KEYS}`, "another key's")
+    refuse(`a signature by a key of ${FILE.keys}`, "another key's")
   } else return state
   return undefined
 }

@@ -1,7 +1,7 @@
 /** The Merkle tree of RFC 9162 over the hashes of links, without what only the service needs. */
 import { sha256Bytes } from "#sha256"
-import { rootOfProof } from "../../domain/chain/TreeShape.ts"
-import { bytesOfHex, hexOf, writeHex } from "./Bytes.ts"
+import { bytesOfHex, hexOf, writeHex } from "../../domain/Bytes.ts"
+import { type ProofOfLeaf, rootOfProof } from "../../domain/chain/TreeShape.ts"
 
 const HASH_BYTES = 32
 
@@ -9,12 +9,12 @@ const HASH_BYTES = 32
 const leafInput = new Uint8Array(1 + HASH_BYTES)
 const nodeInput = new Uint8Array(1 + 2 * HASH_BYTES).fill(1, 0, 1)
 
-const leafHash = (hash: string): Uint8Array => {
+export const leafHash = (hash: string): Uint8Array => {
   writeHex(hash, leafInput, 1)
   return sha256Bytes(leafInput)
 }
 
-const nodeHash = (left: Uint8Array, right: Uint8Array): Uint8Array => {
+export const nodeHash = (left: Uint8Array, right: Uint8Array): Uint8Array => {
   nodeInput.set(left, 1)
   nodeInput.set(right, 1 + HASH_BYTES)
   return sha256Bytes(nodeInput)
@@ -72,21 +72,12 @@ export const subtreeLevels = (start: number, end: number): ReadonlyArray<number>
   return levels
 }
 
-/** An inclusion proof, in hex digits. */
-export interface Inclusion {
-  readonly hash: string
-  /** From 1. */
-  readonly sequence: number
-  readonly size: number
-  readonly root: string
-  readonly proof: ReadonlyArray<string>
-}
-
-export const isIncluded = ({ hash, proof, root, sequence, size }: Inclusion): boolean => {
-  const path = proof.map(bytesOfHex)
-  const found = rootOfProof(
-    { leaf: leafHash(hash), index: sequence - 1, size, proof: path },
-    nodeHash
-  )
-  return found !== undefined && hexOf(found) === root
+/** Says whether an inclusion proof leads from a leaf to a root, all in hex digits. */
+export const isIncluded = (
+  { leaf, proof, ...place }: ProofOfLeaf<string>,
+  root: string
+): boolean => {
+  const path = { ...place, leaf: leafHash(leaf), proof: proof.map(bytesOfHex) }
+  const reached = rootOfProof(path, nodeHash)
+  return reached !== undefined && hexOf(reached) === root
 }

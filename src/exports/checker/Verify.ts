@@ -93,21 +93,13 @@ const ORIGIN_NOT_CHECKED = 3
 /** The arguments are not those of the program; `message` says which. */
 export class Usage extends Error {}
 
-interface Options {
-  readonly keys: Array<GivenKey>
-  readonly checkpoints: Array<KeptCheckpoint>
-  json: boolean
-  isOriginRequired: boolean
-  path: string | undefined
-}
-
-const optionsOf = async (args: ReadonlyArray<string>): Promise<Options> => {
-  const options: Options = {
-    keys: [],
-    checkpoints: [],
+const optionsOf = async (args: ReadonlyArray<string>) => {
+  const options = {
+    keys: [] as Array<GivenKey>,
+    checkpoints: [] as Array<KeptCheckpoint>,
     json: false,
     isOriginRequired: false,
-    path: undefined
+    path: undefined as string | undefined
   }
   for (let at = 0; at < args.length; at++) {
     const arg = args[at]!

@@ -12,7 +12,7 @@ import { TraceView } from "../../domain/traces/TraceView.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type { FactRange } from "../../ports/TraceStore.ts"
 import { type ExecutionFacts, TraceStore } from "../../ports/TraceStore.ts"
-import { HISTORY_FROM, HISTORY_TO } from "../../verify/VerifyReport.ts"
+import { HISTORY_FROM, HISTORY_TO } from "../../verify/../domain/Timestamp.ts"
 
 /** Whose traces, and the time that they have to overlap. Canonical microsecond form, inclusive. */
 export interface TraceScope {

@@ -9,7 +9,13 @@ import { type PublishedKey, PublishedKeys } from "../../actors/follower/Publishe
 import { TreeSigners } from "../../actors/follower/TreeSigners.ts"
 import { type Partition, scanAll } from "../../actors/log/PartitionScan.ts"
 import { isVkey, type OpenedCheckpoint, type Signer } from "../../domain/chain/Checkpoint.ts"
-import { checkpointRefusal, endorse, keyLine, openEndorsement } from "../../domain/chain/KeyLine.ts"
+import {
+  checkpointRefusal,
+  endorse,
+  handOversIn,
+  keyLine,
+  openEndorsement
+} from "../../domain/chain/KeyLine.ts"
 import { defined } from "../../domain/Defined.ts"
 import { RecordFields } from "../../domain/json/RecordFields.ts"
 import { readTreeSigner, SIGNER_KEY } from "../../domain/records/StateRecords.ts"
@@ -55,7 +61,8 @@ const make = Effect.fnUntraced(function* (trusted: ReadonlyArray<string>) {
     const { handOvers, signer } = yield* signers.of(tree, opened.keyIds)
     // Before a sequencer has recorded its key, none of the keys has handed anything over.
     const current = signer ?? keys[0]?.vkey
-    const own = { origin: opened.origin, handOvers, ...defined({ signer: current }) }
+    const handOversBy = handOversIn(handOvers)
+    const own = { origin: opened.origin, handOversBy, signer: current }
     return checkpointRefusal(keys, own, opened)
   })
 

@@ -10,11 +10,11 @@ import {
 import {
   endorse,
   handOver,
+  handOversIn,
   keyLine,
-  openEndorsement,
-  signatureRefusal
+  openEndorsement
 } from "../../../src/domain/chain/KeyLine.ts"
-import { isTrusted, type LineKey } from "../../../src/domain/chain/KeyStandings.ts"
+import { isTrusted, type LineKey, refusalOf } from "../../../src/domain/chain/KeyStandings.ts"
 import { Frontier } from "../../../src/domain/chain/MerkleTree.ts"
 import { readVectors } from "../../support/Independent.ts"
 import {
@@ -57,12 +57,12 @@ describe("the published cases", () => {
       )
       const tree = {
         origin: vectors.origin,
-        handOvers: one.hand_overs,
+        handOversBy: handOversIn(one.hand_overs),
         ...(one.signer === null ? {} : { signer: one.signer })
       }
       for (const { allowed, note, root_hash, tree_size, vkey } of one.checkpoints) {
         assert.isTrue("checkpoint" in openNote(note, [vkey]))
-        const refusal = signatureRefusal(line, tree, {
+        const refusal = refusalOf(line, tree, {
           vkey,
           treeSize: tree_size,
           rootHash: root_hash
@@ -152,11 +152,11 @@ describe("a line of keys", () => {
         fc.integer({ min: 1, max: 40 }),
         (last, size) => {
           const { note } = handOver(a, "alk", "acme", treeOf(last), T, b.vkey)
-          const tree = { origin: "alk/acme", handOvers: [note] }
+          const tree = { origin: "alk/acme", handOversBy: handOversIn([note]) }
           const made = makeCheckpoint(a, "alk", "acme", treeOf(size), T)
           const signed = { vkey: a.vkey, treeSize: size, rootHash: made.root_hash }
-          assert.strictEqual(signatureRefusal(line, tree, signed) === undefined, size <= last)
-          assert.isUndefined(signatureRefusal(line, tree, { ...signed, vkey: b.vkey }))
+          assert.strictEqual(refusalOf(line, tree, signed) === undefined, size <= last)
+          assert.isUndefined(refusalOf(line, tree, { ...signed, vkey: b.vkey }))
         }
       )
     )

@@ -46,7 +46,7 @@ export const concat = (...parts: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuf
 }
 
 /** Undefined unless it is the one standard spelling. */
-export const bytesOfBase64 = (text: string): Uint8Array | undefined => {
+export const bytesOfBase64 = (text: string): Uint8Array<ArrayBuffer> | undefined => {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) return undefined
   const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0))
   return base64Of(bytes) === text ? bytes : undefined
