@@ -88,6 +88,11 @@ describe("a pack with traces", () => {
     const shared = { parent_span_id: "client", shared_span_id: "client" }
     chain.add("run", { type: "span.amended", span_id: "span", ...shared })
     chain.add("run", { type: "span.amended", span_id: "client", shared_span_id: "span" })
+    // Of a span that has not started an amendment counts for nothing.
+    for (const members of [{}, shared]) {
+      chain.add("run", { type: "span.amended", span_id: "late", ...members })
+    }
+    chain.span("run", "late")
     chain.end("run")
     const zip = await new PackWorld(new TestChain(TENANT, 2), chain.all).pack({})
     const pack = new PackEditor(zip)
@@ -99,6 +104,7 @@ describe("a pack with traces", () => {
         { code: "shared_id", path: "span_id" }
       ]
     })
+    assert.notProperty(JSON.parse(pack.lines(SPANS)[2]!), "repairs")
     assert.deepStrictEqual(problemsOf(await check(pack, { key: signer.vkey })), [])
     line(pack, SPANS, 0, (text) => text.replace("other_content", "many_links"))
     const report = await check(sign(pack.settle(), TENANT), { key: signer.vkey })

@@ -122,10 +122,10 @@ describe("OTLP over gRPC", () => {
   }
 
   /** A call whose message does not come, unless the test sends it. */
-  const opened = (key: string): ClientHttp2Stream => {
+  const opened = (key: string, path = TRACES): ClientHttp2Stream => {
     const stream = session.request({
       ":method": "POST",
-      ":path": TRACES,
+      ":path": path,
       "content-type": "application/grpc",
       te: "trailers",
       ...(key === "" ? {} : { authorization: `Bearer ${key}` })
@@ -203,6 +203,14 @@ describe("OTLP over gRPC", () => {
     assert.strictEqual(await statusOf(opened(READ_KEY)), status.PERMISSION_DENIED)
     assert.strictEqual(await statusOf(opened("alk_live_wrong")), status.UNAUTHENTICATED)
     assert.isEmpty(world.commands)
+  })
+
+  it("closes a call that it refuses, whether its message comes or not", async () => {
+    const sending = opened("")
+    sending.write(framed(message).subarray(0, 9))
+    const calls = [opened(""), opened(READ_KEY), opened("", "/unknown"), sending]
+    await Promise.all(calls.map((stream) => once(stream.resume(), "close")))
+    for (const { rstCode } of calls) assert.strictEqual(rstCode, constants.NGHTTP2_NO_ERROR)
   })
 
   it("receives as many messages at a time as have room together, and the next one then", async () => {

@@ -687,14 +687,14 @@ class Execution:
             long = {"name": details.get("name", ""), "metadata": details.get("metadata", {})}
             core.update(picked(details, "repairs"))
             self.spans[fact["span_id"]] = core, long, None
-        elif fact["type"] == "span.amended":
+        elif fact["type"] == "span.amended" and fact["span_id"] in self.spans:
             self.amend(fact)
         elif fact["type"] == "span.ended" and fact["span_id"] in self.spans:
             self.end_span(fact, details)
 
     def amend(self, fact):
         span_id = fact["span_id"]
-        if "parent_span_id" in fact and span_id in self.spans:
+        if "parent_span_id" in fact:
             core, long, digest = self.spans[span_id]
             self.spans[span_id] = dict(core, parent_span_id=fact["parent_span_id"]), long, digest
         if "shared_span_id" in fact:

@@ -189,6 +189,7 @@ const admission =
     stalledMs: number
   ): ServerInterceptor =>
   ({ path }, call) => {
+    closeWhenAnswered(call)
     const received = Deferred.makeUnsafe<void>()
     const receive = (head: Head, proceed: () => void) =>
       Effect.gen(function* () {
@@ -224,6 +225,17 @@ const admission =
 /** What a call is sent on, which has no other name in public. */
 interface OnStream {
   readonly stream: ServerHttp2Stream
+}
+
+/**
+ * Closes a call that has its status before its message: without that it stays open until its client ends
+ * it, and its connection is never idle.
+ */
+const closeWhenAnswered = (call: ServerInterceptingCallInterface): void => {
+  const { stream } = call as unknown as OnStream
+  stream.once("finish", () => {
+    if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR)
+  })
 }
 
 /** Ends a call whose client gives its answer no room, however alive its connection is. */
