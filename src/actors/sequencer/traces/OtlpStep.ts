@@ -336,25 +336,19 @@ export class OtlpSpans {
    */
   #moveChildren(executionId: string, ids: ReadonlySet<string>): void {
     const entry = this.#command.execution(executionId)!
-    const shared = new Map(
-      [...ids].map((id) => {
-        const moved: Array<readonly [id: string, parent: string]> = []
-        return [id, { other: otherSpanOf(entry, id), moved }]
-      })
-    )
-    for (const [id, { parent_span_id: before, side }] of entry.allSpans()) {
-      const known = before === null ? undefined : shared.get(before)
-      if (known === undefined || before === null || known.moved.length > MOVED_CHILDREN_MAX)
-        continue
-      const { moved, other } = known
-      const parent = parentFor(entry, before, side, other)
-      if (parent !== before && parent !== id && other !== id) moved.push([id, parent])
-    }
     let left = MOVED_CHILDREN_MAX
-    for (const { moved } of shared.values()) {
+    for (const before of ids) {
+      const other = otherSpanOf(entry, before)
+      const moved: Array<{ readonly id: string; readonly parent: string; readonly at: number }> = []
+      for (const [id, { fact_number: at, side }] of entry.childrenOf(before)) {
+        const parent = parentFor(entry, before, side, other)
+        if (parent !== before && parent !== id && other !== id) moved.push({ id, parent, at })
+        if (moved.length > left) break
+      }
       if (moved.length > left) continue
       left -= moved.length
-      for (const [id, parent] of moved) {
+      // In one order, however the spans came into memory.
+      for (const { id, parent } of moved.sort((one, next) => one.at - next.at)) {
         if (this.#follows(entry, id, parent) !== false) continue
         this.#command.record(entry, { type: "span.amended", span_id: id, parent_span_id: parent })
       }

@@ -129,6 +129,8 @@ export class ExecutionEntry {
   #missing: Map<string, boolean> | undefined
   /** Spans by the parent that they name, as long as that has not come. */
   #orphans: Map<string, Array<string>> | undefined
+  /** Spans by the parent that they name; some may have another one since. */
+  #children: Map<string, Array<string>> | undefined
 
   private constructor(
     tenantId: string,
@@ -302,6 +304,23 @@ export class ExecutionEntry {
     addTo((this.#orphans ??= new Map()), parent, id)
   }
 
+  #addChild(parent: string, id: string): void {
+    addTo((this.#children ??= new Map()), parent, id)
+  }
+
+  /** The spans that name this parent, each as it is now. */
+  *childrenOf(parent: string): Generator<readonly [string, StoredSpan]> {
+    const seen = new Set<string>()
+    for (let level: ExecutionEntry | undefined = this; level; level = level.#below) {
+      for (const id of level.#children?.get(parent) ?? []) {
+        const span = this.span(id)!
+        if (span.parent_span_id !== parent || seen.has(id)) continue
+        seen.add(id)
+        yield [id, span]
+      }
+    }
+  }
+
   /** It only holds values of an event: it has ended, and no fact says that it started. */
   holdValues(now: string): void {
     const root_span_id = this.executionId
@@ -337,6 +356,9 @@ export class ExecutionEntry {
     for (const [parent, ids] of above.#orphans ?? []) {
       for (const id of ids) this.#addOrphan(parent, id)
     }
+    for (const [parent, ids] of above.#children ?? []) {
+      for (const id of ids) this.#addChild(parent, id)
+    }
     for (const [id, missing] of above.#missing ?? []) this.#setMissing(id, missing)
     if (above.#forgotPayloads) this.#forgetPayloads()
     for (const hash of above.#payloads ?? []) this.notePayload(hash)
@@ -359,11 +381,13 @@ export class ExecutionEntry {
   findMissing(): void {
     this.#missing = undefined
     this.#orphans = undefined
+    this.#children = undefined
     this.header.roots = undefined
     this.header.introducer = undefined
     for (const [id, span] of this.spans) {
       this.#expectSources(span)
       if (this.#isLocalRoot(span)) this.#addOrphan(span.parent_span_id ?? NO_PARENT, id)
+      if (span.parent_span_id !== null) this.#addChild(span.parent_span_id, id)
       this.#introduce(id, span)
     }
   }
@@ -450,6 +474,8 @@ export class ExecutionEntry {
       ...(before?.shared === true ? { shared: true } : {})
     }
     this.put(span_id, span)
+    const { parent_span_id: parent } = span
+    if (parent !== null && before?.parent_span_id !== parent) this.#addChild(parent, span_id)
     if (before !== undefined) {
       // Whatever it was before counts no more; the ids that it named are still known.
       this.header.roots = undefined
@@ -476,6 +502,7 @@ export class ExecutionEntry {
     this.header.roots = undefined
     this.#expect(parent)
     if (this.#isLocalRoot(moved)) this.#addOrphan(parent, id)
+    this.#addChild(parent, id)
     const above = this.span(parent)
     if (introducer?.id !== id || !introducer.isRoot || above === undefined) return
     const { parent_span_id, started_at: startedAt } = above
