@@ -1,6 +1,6 @@
 /**
- * The console over a tenant of a few events, some of them failures and one dated tomorrow, and an agent
- * that runs: what the files of the overview share.
+ * The console over a tenant of a few events, some of them failures and one dated tomorrow, and an
+ * agent that runs: what the files of the overview share.
  */
 import { assert, it } from "vitest"
 import { Client } from "../support/Client.ts"

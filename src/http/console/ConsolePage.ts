@@ -85,7 +85,7 @@ type Answer<E> = Effect.Effect<
   HttpServerRequest.HttpServerRequest
 >
 
-/** The page for a request that likes HTML better, as those of browsers do; else the other answer. */
+/** The page for a request that likes HTML better, as those of browsers do; else `other`. */
 export const toBrowsers = <E>(
   page: Effect.Effect<HttpServerResponse.HttpServerResponse>,
   other: Answer<E>

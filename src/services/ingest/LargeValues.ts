@@ -50,7 +50,7 @@ interface LargeValue {
 interface Measured {
   readonly hash: string
   readonly bytes: number
-  /** Of the text as a string of JSON in a string of JSON; undefined if it is too long for a value. */
+  /** Of the text as a string of JSON in a string of JSON; undefined if it is too long. */
   readonly encoded: Encoded | undefined
 }
 

@@ -215,8 +215,8 @@ export class TraceState {
   }
 
   /**
-   * Executions in memory as a whole whose wait for a parent is over, `most` at most. In steps: nothing
-   * else may change the state meanwhile.
+   * Executions in memory as a whole whose wait for a parent is over, `most` at most. In steps:
+   * nothing else may change the state meanwhile.
    */
   *due(nowMicros: number, most: number): Sliced<ReadonlyArray<ExecutionEntry>> {
     this.#settle()

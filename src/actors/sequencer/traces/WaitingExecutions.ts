@@ -1,6 +1,6 @@
 /**
- * Executions by the second from which on something may be due of them, so that only those are looked
- * at of which it is. Decides nothing.
+ * Executions by the second from which on something may be due of them, so that only those are
+ * looked at of which it is. Decides nothing.
  */
 import type { ExecutionEntry } from "./TraceEntry.ts"
 

@@ -154,7 +154,7 @@ export function* mendedInSteps(text: string): Sliced<string> {
 /** The same at once. */
 export const mended = (text: string): string => finish(mendedInSteps(text))
 
-/** Bytes as sent: of half a pair the one that was sent, or the three that UTF-8 would have for it. */
+/** Bytes as sent: of half a pair the one that was sent, or the three that UTF-8 would have. */
 const bytesAsSent = (piece: string): Buffer => {
   if (piece.isWellFormed()) return Buffer.from(piece)
   const units = unitsOf(piece)

@@ -28,7 +28,7 @@ export class RepairLog {
   /** Those that are not named one by one. */
   readonly #counted = new Map<RepairCode, { readonly path: string; count: number }>()
 
-  /** A repair; `sent` is what was sent: its text if that is short, else the beginning and a hash. */
+  /** A repair; of `sent` its text is kept if that is short, else the beginning and a hash. */
   add(code: RepairCode, path: Path, sent?: string): void {
     const isLong = sent !== undefined && sent.length > TEXT_LENGTH_MAX
     this.#add(code, path, sent, isLong ? sent : undefined)

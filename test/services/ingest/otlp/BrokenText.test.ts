@@ -1,4 +1,4 @@
-/** Texts that can't be stored: what was sent of them is known, and what is stored in their place. */
+/** Texts that can't be stored: what was sent of them, and what is stored in their place. */
 import { createHash } from "node:crypto"
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
