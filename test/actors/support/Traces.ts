@@ -437,7 +437,7 @@ export class Partition {
       found.set(name, [...(found.get(name) ?? []), row])
     }
     for (const rows of found.values()) {
-      if (!this.state.take(toLoaded(rows), microsOf(this.now))) throw new Error("not taken")
+      if (!finish(this.state.take(toLoaded(rows), microsOf(this.now)))) throw new Error("not taken")
     }
     return nothing
   }

@@ -173,16 +173,30 @@ export class ExecutionCache {
       this.#inTime,
       Effect.flatMap((loaded) => {
         if (Option.isNone(loaded)) return Effect.succeed(missing)
-        const now = nowMicros()
-        const wrong = loaded.value.filter(
-          ({ isWritten, loaded: one }) => !isWritten || !this.#state.traces.take(one, now)
+        const { value } = loaded
+        return Effect.flatMap(
+          inSlices(() => this.#taken(value)),
+          (executions) =>
+            // Treated as if the store had not answered: what it says can't be continued.
+            executions.length === 0
+              ? Effect.succeed(NONE)
+              : Effect.as(Effect.logError(MESSAGE, { executions }), missing)
         )
-        if (wrong.length === 0) return Effect.succeed(NONE)
-        // Treated as if the store had not answered: what it says can't be continued.
-        const executions = wrong.map(({ loaded: one }) => `${one.tenantId}/${one.executionId}`)
-        return Effect.as(Effect.logError(MESSAGE, { executions }), missing)
       })
     )
+  }
+
+  /** Take what was loaded, and say of which executions it is not what was written. */
+  *#taken(
+    all: ReadonlyArray<{ readonly loaded: LoadedExecution; readonly isWritten: boolean }>
+  ): Sliced<ReadonlyArray<string>> {
+    const now = nowMicros()
+    const wrong: Array<string> = []
+    for (const { isWritten, loaded } of all) {
+      const isTaken = isWritten && (yield* this.#state.traces.take(loaded, now))
+      if (!isTaken) wrong.push(`${loaded.tenantId}/${loaded.executionId}`)
+    }
+    return wrong
   }
 
   /**

@@ -378,13 +378,14 @@ export class ExecutionEntry {
   }
 
   /** Find again which ids are known only as a parent or cause, and what follows from the spans. */
-  findMissing(): void {
+  *findMissing(): Sliced<void> {
     this.#missing = undefined
     this.#orphans = undefined
     this.#children = undefined
     this.header.roots = undefined
     this.header.introducer = undefined
     for (const [id, span] of this.spans) {
+      yield
       this.#expectSources(span)
       if (this.#isLocalRoot(span)) this.#addOrphan(span.parent_span_id ?? NO_PARENT, id)
       if (span.parent_span_id !== null) this.#addChild(span.parent_span_id, id)

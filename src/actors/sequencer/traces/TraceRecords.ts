@@ -2,6 +2,7 @@
  * Executions and spans as records of `alk.state`: their keys, their values, and what the records of
  * one execution add up to. Which of them there are is not decided here.
  */
+
 import { recordDecoder } from "../../../domain/json/RecordDecoder.ts"
 import { RecordUnreadable } from "../../../domain/json/RecordFields.ts"
 import {
@@ -9,6 +10,7 @@ import {
   SPAN_PREFIX,
   type StateRecord
 } from "../../../domain/records/StateRecords.ts"
+import { finish } from "../../../domain/Slices.ts"
 import { StoredExecution, StoredSpan } from "../../../domain/traces/StoredTrace.ts"
 import { ExecutionEntry } from "./TraceEntry.ts"
 
@@ -126,7 +128,7 @@ const entryOf = (
     introducer: undefined
   })
   for (const [id, span] of spans) entry.put(id, span)
-  entry.findMissing()
+  finish(entry.findMissing())
   return entry
 }
 

@@ -42,18 +42,19 @@ const holdsValues = ({ type }: MarkedFact): boolean =>
 
 /**
  * The entry that loaded facts add up to: what their MACs cover has been checked. Undefined if they
- * are not those that were written.
+ * are not those that were written. One fact in a step.
  */
-const unpack = (
+function* unpack(
   { executionId, facts, marked, tenantId }: LoadedExecution,
   nowMicros: number
-): ExecutionEntry | undefined => {
+): Sliced<ExecutionEntry | undefined> {
   const entry = ExecutionEntry.empty(tenantId, executionId, nowMicros)
   const eventsBefore = eventsCountBefore(marked)
   const named = new Set(
     marked.filter((fact) => !isCounted(fact, eventsBefore)).map(({ hash }) => hash)
   )
   for (const { body, detailsBytes: bytes, parentIsRemote, side } of facts) {
+    yield
     const fact = parseFact(body)
     if (fact?.execution_id !== executionId || fact.tenant_id !== tenantId) return undefined
     if (!holdsItsHashes(fact) || !named.delete(fact.hash)) return undefined
@@ -155,13 +156,14 @@ export class TraceState {
    * store, so only what is missing there is taken. False if the facts are not those that were written
    * (the store was changed from outside): then what was missing has not been loaded.
    */
-  take(loaded: LoadedExecution, nowMicros: number): boolean {
+  *take(loaded: LoadedExecution, nowMicros: number): Sliced<boolean> {
     const known = this.execution(loaded.tenantId, loaded.executionId)
     if (known?.header.complete === true) return true
-    const entry = unpack(loaded, nowMicros)
+    const entry = yield* unpack(loaded, nowMicros)
     if (entry === undefined) return false
     if (known !== undefined) {
       for (const [id, span] of known.spans) {
+        yield
         entry.put(id, span)
         entry.unlogged?.delete(id)
       }
@@ -174,7 +176,7 @@ export class TraceState {
       })
       this.#remove(known)
     }
-    entry.findMissing()
+    yield* entry.findMissing()
     this.#insert(entry)
     return true
   }

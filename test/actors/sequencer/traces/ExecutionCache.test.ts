@@ -1,4 +1,5 @@
 /** What a chunk waits for before the step: a store in memory that shows executions late. */
+
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -10,6 +11,7 @@ import {
 } from "../../../../src/actors/sequencer/traces/ExecutionCache.ts"
 import { ForgottenEvents } from "../../../../src/actors/sequencer/traces/ForgottenEvents.ts"
 import { noProgress, type Progress } from "../../../../src/domain/records/Progress.ts"
+import { finish } from "../../../../src/domain/Slices.ts"
 import { traceEventKeyOf } from "../../../../src/domain/traces/TraceOperation.ts"
 import { EventLog, type LogReader, type LogRecord } from "../../../../src/ports/EventLog.ts"
 import { FactMac } from "../../../../src/ports/FactMac.ts"
@@ -257,7 +259,7 @@ describe("events that the window of duplicates may have forgotten", () => {
   it.effect("are not known without a store", () =>
     Effect.gen(function* () {
       const state = stateThatForgot(0)
-      assert.isTrue(state.traces.take(storedRun(), 0))
+      assert.isTrue(finish(state.traces.take(storedRun(), 0)))
       const forgetful = { ...state, forgottenEvents: new ForgottenEvents(5) }
       const world = new World()
       const { unloaded } = yield* EventLog.use((log) =>

@@ -220,7 +220,7 @@ describe("a loaded execution", () => {
       offset: marked.length + number
     }))
     const loaded = loadedFrom(memory, { marked: [...marked, ...events] })
-    assert.isTrue(memory.state.take(loaded, microsOf(NOW)))
+    assert.isTrue(finish(memory.state.take(loaded, microsOf(NOW))))
     const entry = memory.state.execution(TENANT, "e")!
     assert.deepInclude(entry.header, {
       fact_count: 7,
@@ -254,8 +254,8 @@ describe("a loaded execution", () => {
       marked: numbers.map(piece)
     })
     // What is before them is missing.
-    assert.isFalse(memory.state.take(loaded(2, 3), microsOf(NOW)))
-    assert.isTrue(memory.state.take(loaded(1, 2), microsOf(NOW)))
+    assert.isFalse(finish(memory.state.take(loaded(2, 3), microsOf(NOW))))
+    assert.isTrue(finish(memory.state.take(loaded(1, 2), microsOf(NOW))))
     const draft = new TraceDraft(memory.state, new Map(), NOW)
     const own = [startExecution("e"), endExecution("e"), startSpan("e", "c"), erase("e")]
     const { errors } = applyTraces(draft, command(TENANT, own))
@@ -271,7 +271,7 @@ describe("a loaded execution", () => {
 
   it("leaves with what has changed", () => {
     const memory = forgotten()
-    memory.state.take(loadedFrom(memory), microsOf(NOW))
+    finish(memory.state.take(loadedFrom(memory), microsOf(NOW)))
     memory.run(NOW, endSpan("b"), startSpan("e", "c"))
     const { records } = memory.state.evict([memory.state.execution(TENANT, "e")!])
     const keys = records.map(({ key }) => key).sort()
@@ -282,7 +282,7 @@ describe("a loaded execution", () => {
   it("stands in the changelog with what has changed, and is loaded again after a restart", () => {
     const memory = forgotten()
     const stored = loadedFrom(memory)
-    memory.state.take(stored, microsOf(NOW))
+    finish(memory.state.take(stored, microsOf(NOW)))
     const records = memory.run(NOW, endSpan("b"), startSpan("e", "c"))
     assert.deepStrictEqual(
       records.map(({ key }) => key),
@@ -295,7 +295,7 @@ describe("a loaded execution", () => {
     assert.isTrue(unloaded.namesUnloaded(command(TENANT, [endSpan("c")])))
     assert.isTrue(unloaded.namesUnloaded(command(TENANT, [startSpan("e", "d")])))
     assert.isFalse(unloaded.namesUnloaded(command(TENANT, [startExecution("f")])))
-    memory.state.take(stored, microsOf(NOW))
+    finish(memory.state.take(stored, microsOf(NOW)))
     const entry = memory.state.execution(TENANT, "e")!
     assert.strictEqual(entry.header.fact_count, 7)
     assert.strictEqual(entry.header.spanCount, 4)
@@ -321,7 +321,7 @@ describe("a loaded execution", () => {
     memory.run(NOW, startExecution("e"))
     const old = loadedFrom(memory)
     memory.run(NOW, startSpan("e", "a"), endExecution("e"))
-    assert.isTrue(memory.state.take(old, microsOf(NOW)))
+    assert.isTrue(finish(memory.state.take(old, microsOf(NOW))))
     assert.strictEqual(memory.state.execution(TENANT, "e")?.header.status, "COMPLETED")
     assert.strictEqual(memory.state.executionOf(TENANT, "a"), "e")
   })
@@ -351,7 +351,7 @@ describe("a loaded execution", () => {
         facts: memory.bodies.map((body) => loadedFact(body.replace('"agent', '"other')))
       })
     ]
-    for (const loaded of damaged) assert.isFalse(memory.state.take(loaded, microsOf(NOW)))
+    for (const loaded of damaged) assert.isFalse(finish(memory.state.take(loaded, microsOf(NOW))))
     assert.strictEqual(memory.state.size, 0)
   })
 })
