@@ -12,7 +12,7 @@ const areStringsOrAbsent = (object: Fields, ...names: ReadonlyArray<string>): bo
   names.every((name) => object[name] === undefined || typeof object[name] === "string")
 
 /** The types that hashing needs; whether the values are right, the hashes show. */
-const isEvent = (value: unknown): value is AuditEvent =>
+export const isEvent = (value: unknown): value is AuditEvent =>
   isObject(value)
   && areStrings(value, "id", "timestamp", "action", "outcome")
   && areStrings(value, "tenant_id", "created_at", "prev_hash", "content_hash", "hash")

@@ -217,10 +217,15 @@ function* reference(
   }
 }
 
+/** Members that are looked at in one step. */
+const STEP_MEMBERS = 8_192
+
 /** Puts in references. */
 class Cutter {
   readonly #step: Step
   readonly #apart: ValuesApart
+  /** Members that were looked at. */
+  #looked = 0
 
   constructor(step: Step, apart: ValuesApart) {
     this.#step = step
@@ -240,8 +245,10 @@ class Cutter {
   *#members(object: JsonObject, level: number): Sliced<JsonObject> {
     const entries: Array<readonly [string, JsonValue]> = []
     for (const [key, value] of Object.entries(object)) {
+      if (++this.#looked % STEP_MEMBERS === 0) yield
       entries.push([key, yield* this.#texts(value, level + 1)])
     }
+    if (entries.length > STEP_MEMBERS) yield
     return Object.fromEntries(entries)
   }
 
@@ -326,6 +333,7 @@ function* withoutMembers(object: JsonObject, apart: ValuesApart): Sliced<JsonObj
 
 function* wholeApart(value: JsonObject, apart: ValuesApart): Sliced<JsonObject> {
   const isOne = leftBeside(value, SURE_CHARACTERS) >= 0
+  yield
   const text = yield* canonicalInSteps(isOne ? value : yield* withoutTexts(value, apart))
   return yield* reference(text, 0, apart, true)
 }
@@ -378,6 +386,7 @@ export function* withoutLargeTexts(
   const isTooLong = whole === undefined || isLonger(whole, bytesMax)
   for (const cuts of CUTS) {
     for (const cut of cuts) {
+      yield
       const tried = apart.copy()
       const rest = yield* cut(object, tried)
       if (tried.references === apart.references) {
@@ -446,12 +455,15 @@ const byRank = (left: SizedMember, right: SizedMember): number =>
 /** Members that may leave. */
 function* largeMembers(object: JsonObject): Sliced<ReadonlyArray<SizedMember>> {
   const members: Array<SizedMember> = []
-  for (const [name, value] of Object.entries(object)) {
+  const entries = Object.entries(object)
+  yield
+  for (const [name, value] of entries) {
     const json = yield* canonicalInSteps(value)
     if (isLonger(json, LARGE_MEMBER_BYTES)) {
       members.push({ name, json, bytes: Buffer.byteLength(json) })
     }
   }
+  yield
   return members.sort(byRank)
 }
 

@@ -34,7 +34,12 @@ import {
   randomHex,
   uuidv7
 } from "../../domain/Identifiers.ts"
-import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
+import {
+  canonicalInSteps,
+  flat,
+  NotCanonicalizable,
+  quote
+} from "../../domain/json/CanonicalJson.ts"
 import { type Fields, isObject, type JsonObject, parseJson } from "../../domain/json/Json.ts"
 import { isLonger } from "../../domain/json/TextSize.ts"
 import { unknownField } from "../../domain/NearestName.ts"
@@ -246,15 +251,15 @@ export const instantOf = (item: Fields, name: string): string | undefined => {
 }
 
 /** RFC 8785 text of an object of bounded size. */
-export const objectText = (
+export function* objectText(
   item: Fields,
   name: "metadata" | "payload",
   bytesMax: number
-): string | undefined => {
+): Sliced<string | undefined> {
   const value = memberOf(item, name)
   if (value === undefined) return undefined
   if (!isObject(value)) return refuse("invalid_value", name, "must be an object")
-  const text = canonicalize(value as JsonObject)
+  const text = yield* canonicalInSteps(value as JsonObject)
   return isLonger(text, bytesMax)
     ? refuse(`${name}_too_large`, name, tooLarge(text, bytesMax))
     : text
@@ -277,7 +282,7 @@ function* checkMetadata(
   room: Room | undefined
 ): Sliced<CheckedMetadata> {
   const sentMax = room === undefined ? 0 : METADATA_SENT_BYTES_MAX
-  const whole = objectText(item, "metadata", Math.max(metadataBytesMax, sentMax))
+  const whole = yield* objectText(item, "metadata", Math.max(metadataBytesMax, sentMax))
   if (whole === undefined || !isLonger(whole, metadataBytesMax)) return { text: whole, whole }
   const values = new ValuesApart(room)
   const metadata = item["metadata"] as JsonObject
@@ -415,11 +420,11 @@ export const withoutNulls = (object: Fields): Fields =>
  * its metadata: what its size is. Put together from the texts that are there already; unknown fields have
  * none, so they take the long way.
  */
-const sentText = ({ actor, item, metadata, resource, texts, warnings }: Checked): string => {
+function* sentText({ actor, item, metadata, resource, texts, warnings }: Checked): Sliced<string> {
   if (warnings.length > 0) {
     const parts = { actor: withoutNulls(actor), resource: withoutNulls(resource) }
     const left = metadata.apart === undefined ? {} : { metadata: parseJson(metadata.text!) }
-    return canonicalize({ ...withoutNulls(item), ...parts, ...left } as JsonObject)
+    return yield* canonicalInSteps({ ...withoutNulls(item), ...parts, ...left } as JsonObject)
   }
   const actorMembers =
     sentMember(actor, "email", texts.actorEmail)
@@ -443,10 +448,14 @@ const sentText = ({ actor, item, metadata, resource, texts, warnings }: Checked)
 
 type Writable<A> = { -readonly [K in keyof A]: A[K] }
 
-const preparedOf = (checked: Checked, options: PrepareOptions, limits: PrepareLimits): Prepared => {
+function* preparedOf(
+  checked: Checked,
+  options: PrepareOptions,
+  limits: PrepareLimits
+): Sliced<Prepared> {
   const { id, item, metadata, texts, warnings } = checked
   const { index, secret, tenantId } = options
-  const sent = sentText(checked)
+  const sent = yield* sentText(checked)
   if (isLonger(sent, limits.eventBytesMax)) {
     refuse("event_too_large", "event", tooLarge(sent, limits.eventBytesMax))
   }
@@ -494,7 +503,7 @@ export function* prepareInSteps(value: unknown, options: PrepareOptions): Sliced
   const limits = options.limits ?? defaultPrepareLimits
   try {
     if (!isObject(value)) return refuse("invalid_value", "event", "must be a JSON object")
-    return preparedOf(yield* check(value, options, limits), options, limits)
+    return yield* preparedOf(yield* check(value, options, limits), options, limits)
   } catch (error) {
     return prepareError(error, "event")
   }

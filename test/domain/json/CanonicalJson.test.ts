@@ -3,12 +3,14 @@ import { assert, describe, it } from "@effect/vitest"
 import jcs from "canonicalize"
 import fc from "fast-check"
 import {
+  canonicalInSteps,
   canonicalize,
   flat,
   NotCanonicalizable,
   quote
 } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonValue } from "../../../src/domain/json/Json.ts"
+import { finish } from "../../../src/domain/Slices.ts"
 import { readVectors } from "../../support/Independent.ts"
 import { jsonValue } from "../../support/JsonTexts.ts"
 import { runs } from "../../support/Runs.ts"
@@ -55,6 +57,21 @@ describe("canonicalize", () => {
         }
       )
     )
+  })
+
+  it("writes the same bytes in steps, of what is long, deep or of many members", () => {
+    const long = "x".repeat(70_000)
+    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`k${at}`, at / 3]))
+    fc.assert(
+      fc.property(jsonValue, fc.constantFrom(long, many, 1), (value, beside) => {
+        const deep = [[{ z: [[{ value, a: [value] }]], beside }], beside] as JsonValue
+        assert.strictEqual(finish(canonicalInSteps(deep)), jcs(deep))
+      }),
+      { numRuns: runs(200) }
+    )
+    assert.isAbove([...canonicalInSteps(many)].length, 0)
+    const unpaired = [[[[["\ud800"]]]], long]
+    assert.throws(() => finish(canonicalInSteps(unpaired)), NotCanonicalizable)
   })
 
   it("is the same however the members were ordered, and reads back as the same value", () => {
