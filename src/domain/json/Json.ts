@@ -343,7 +343,7 @@ export function* parseJsonInSteps(
   text: string,
   isKeyEscaped = hasEscapedKey(text)
 ): Sliced<unknown> {
-  return isKeyEscaped ? yield* new JsonReader(text).readInSteps() : JSON.parse(text)
+  return isKeyEscaped ? yield* new JsonReader(text).readInSteps() : parseJson(text, false)
 }
 
 /** The same, with `numberOf` of the text of each number in the place of its double. */
