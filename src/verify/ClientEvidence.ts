@@ -6,7 +6,14 @@ import { Clock, Effect } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
 import type { Head } from "../domain/chain/Chains.ts"
 import { type AuditEvent, AuditEvent as AuditEventSchema } from "../domain/events/AuditEvent.ts"
-import { faultOf, type Recomputed, recompute, SCHEME } from "../domain/events/HashChain.ts"
+import {
+  faultOf,
+  type Recomputed,
+  recompute,
+  recomputeInSteps,
+  SCHEME
+} from "../domain/events/HashChain.ts"
+import { inSlices } from "../domain/InSlices.ts"
 import { canonicalize } from "../domain/json/CanonicalJson.ts"
 import type { JsonValue } from "../domain/json/Json.ts"
 import { type Receipt, toAnswer } from "../domain/records/Receipt.ts"
@@ -223,8 +230,7 @@ export const verifyClientEvents = Effect.fn("ClientEvidence.events")(function* (
     yield* Effect.yieldNow
     const { id, sequence_number } = event
     const text = textOf(event)
-    yield* Effect.yieldNow
-    const kept = text === undefined ? undefined : recompute(text)
+    const kept = text === undefined ? undefined : yield* inSlices(() => recomputeInSteps(text))
     const add = (fault: Fault) => breaks.add({ sequence_number, event_id: id, ...fault })
     if (kept === undefined) {
       add(contentFault("an event that RFC 8785 has a text for", "another one, as kept"))

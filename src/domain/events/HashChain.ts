@@ -5,10 +5,11 @@
  */
 import { sha256 } from "#sha256"
 import { type LinkInput, linkHashOf } from "../chain/Chains.ts"
-import { canonicalize, quote } from "../json/CanonicalJson.ts"
-import type { JsonObject } from "../json/Json.ts"
+import { canonicalInSteps, canonicalize, quote } from "../json/CanonicalJson.ts"
+import { type JsonObject, parseJsonInSteps } from "../json/Json.ts"
+import type { Sliced } from "../Slices.ts"
 import type { AuditEvent } from "./AuditEvent.ts"
-import { parseEvent } from "./StoredEvent.ts"
+import { isEvent, parseEvent } from "./StoredEvent.ts"
 
 export const SCHEME = "alk-chain-v1"
 
@@ -102,7 +103,10 @@ export interface Recomputed {
 const quoteIfPresent = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : quote(text)
 
-const textsOf = (event: AuditEvent): CanonicalFields => ({
+const metadataText = ({ metadata }: AuditEvent): string | undefined =>
+  metadata === undefined ? undefined : canonicalize(metadata as JsonObject)
+
+const textsOf = (event: AuditEvent, metadata = metadataText(event)): CanonicalFields => ({
   id: quote(event.id),
   timestamp: quote(event.timestamp),
   actorId: quote(event.actor.id),
@@ -113,7 +117,7 @@ const textsOf = (event: AuditEvent): CanonicalFields => ({
   resourceType: quote(event.resource.type),
   resourceName: quoteIfPresent(event.resource.name),
   outcome: quote(event.outcome),
-  metadata: event.metadata === undefined ? undefined : canonicalize(event.metadata as JsonObject)
+  metadata
 })
 
 /** A text of hex digits is as it is; any other one is of a foreign writer. */
@@ -136,8 +140,11 @@ const storedSuffix = (event: AuditEvent): string =>
   })
 
 /** Recompute every hash of an event that was read from a stored text. @throws NotCanonicalizable */
-export const recomputedEvent = (event: AuditEvent, storedJson: string): Recomputed => {
-  const texts = textsOf(event)
+export const recomputedEvent = (
+  event: AuditEvent,
+  storedJson: string,
+  texts: CanonicalFields = textsOf(event)
+): Recomputed => {
   const details = detailsText(texts)
   const recomputedDetails =
     details === undefined ? undefined : detailsHash(event.details_salt ?? "", details)
@@ -167,6 +174,23 @@ export const recompute = (storedJson: string): Recomputed | undefined => {
     return event && recomputedEvent(event, storedJson)
   } catch {
     // An unpaired surrogate, or deeper than the stack: no writer of events made it.
+    return undefined
+  }
+}
+
+/** The same in steps, for an event that may be most of a request. */
+export function* recomputeInSteps(storedJson: string): Sliced<Recomputed | undefined> {
+  try {
+    const event = yield* parseJsonInSteps(storedJson)
+    if (!isEvent(event)) return undefined
+    yield
+    const { metadata } = event
+    const text =
+      metadata === undefined ? undefined : yield* canonicalInSteps(metadata as JsonObject)
+    yield
+    return recomputedEvent(event, storedJson, textsOf(event, text))
+  } catch {
+    // As above, or no JSON.
     return undefined
   }
 }

@@ -119,40 +119,55 @@ export const canonicalize = (value: JsonValue): string => {
   return text.includes("\\ud") ? flat(write(value)) : text
 }
 
-/** Characters that are written in one step, and values of which all are written at once. */
+/** Values and characters that are written in one step. */
 const STEP_LENGTH = 65_536
-const STEP_VALUES = 1_024
-/** Levels of a value whose members are written one by one; those below, each at once. */
-const STEP_LEVELS = 4
 
-/** What is left of a number of values; negative if there are more in this one. */
-const leftAfter = (value: JsonValue, values: number): number => {
-  let left = values - 1
-  if (typeof value !== "object" || value === null) return left
+/** True for an object or array that is written in one step: neither long nor deep. */
+const isSmall = (value: object): boolean => sizeLeft(value, STEP_LENGTH, SMALL_LEVELS) >= 0
+
+/** Levels of a value that is looked at as a whole before it is written. */
+const SMALL_LEVELS = 4
+
+/** A value counts as so many characters beside its texts and names. */
+const VALUE_LENGTH = 8
+
+/** What is left of a number of characters; below 0 at some time, or for more levels. */
+const sizeLeft = (value: unknown, length: number, levels: number): number => {
+  if (typeof value === "string") return length - value.length - VALUE_LENGTH
+  if (typeof value !== "object" || value === null) return length - VALUE_LENGTH
+  if (levels === 0) return -1
+  let left = length - VALUE_LENGTH
   for (const key in value) {
-    left = leftAfter((value as JsonObject)[key]!, left)
+    left = sizeLeft((value as JsonObject)[key], left - key.length, levels - 1)
     if (left < 0) return left
   }
   return left
 }
 
-/** The same in steps, where there is much to write. */
-export function* canonicalInSteps(value: JsonValue, levels = STEP_LEVELS): Sliced<string> {
-  if (typeof value !== "object" || value === null || levels === 0) return canonicalize(value)
-  if (leftAfter(value, STEP_VALUES) >= 0) return canonicalize(value)
+/** What is left of the step that is written. */
+interface Pace {
+  left: number
+}
+
+/** The same in steps, where it is more than one. It takes longer then. */
+export function* canonicalInSteps(
+  value: JsonValue,
+  pace: Pace = { left: STEP_LENGTH }
+): Sliced<string> {
+  if (typeof value !== "object" || value === null || isSmall(value)) return canonicalize(value)
   const isArray = Array.isArray(value)
   const object = value as JsonObject
   const keys = isArray ? Object.keys(value) : sortKeys(Object.keys(value))
   const parts: Array<string> = []
-  let length = 0
+  pace.left -= keys.length
   for (const key of keys) {
     const member = object[key]!
-    const isContainer = typeof member === "object" && member !== null
-    const text = isContainer ? yield* canonicalInSteps(member, levels - 1) : write(member)
+    const isSimple = typeof member !== "object" || member === null
+    const text = isSimple ? write(member) : yield* canonicalInSteps(member, pace)
     parts.push(isArray ? text : `${quote(key)}:${text}`)
-    length += key.length + text.length
-    if (length < STEP_LENGTH && parts.length % STEP_VALUES > 0) continue
-    length = 0
+    pace.left -= key.length + text.length + VALUE_LENGTH
+    if (pace.left >= 0) continue
+    pace.left = STEP_LENGTH
     yield
   }
   return isArray ? `[${parts.join(",")}]` : `{${parts.join(",")}}`

@@ -3,6 +3,7 @@
  * name of another object's key (nodejs/node#63785, in Node 24 and 26), so texts with such keys are
  * read here. Accepts, refuses and returns what the standard says for JSON.parse.
  */
+import { finish, type Sliced } from "../Slices.ts"
 
 export type JsonValue = null | boolean | number | string | ReadonlyArray<JsonValue> | JsonObject
 
@@ -97,6 +98,9 @@ export class JsonSyntaxError extends SyntaxError {
   }
 }
 
+/** Characters that are read in one step. */
+const STEP_LENGTH = 65_536
+
 /** What a value is before all of it is read. */
 const UNFINISHED = Symbol("unfinished")
 
@@ -144,10 +148,19 @@ export class JsonReader {
 
   /** The value of the text. Throws JsonSyntaxError, which says what is expected where. */
   read(): unknown {
+    return finish(this.readInSteps())
+  }
+
+  /** The same in steps. */
+  *readInSteps(): Sliced<unknown> {
     this.#skipSpace()
     let value = this.#beginValue()
+    let pause = STEP_LENGTH
     while (value === UNFINISHED || this.#containers.length > 0) {
       value = value === UNFINISHED ? this.#beginValue() : this.#place(value)
+      if (this.#at < pause) continue
+      pause = this.#at + STEP_LENGTH
+      yield
     }
     this.#skipSpace()
     if (this.#at < this.#text.length) this.#expected("the end")
@@ -327,6 +340,14 @@ class NumberReader extends JsonReader {
  */
 export const parseJson = (text: string, isKeyEscaped = hasEscapedKey(text)): unknown =>
   isKeyEscaped ? new JsonReader(text).read() : JSON.parse(text)
+
+/** The same in steps, but for what the engine reads. */
+export function* parseJsonInSteps(
+  text: string,
+  isKeyEscaped = hasEscapedKey(text)
+): Sliced<unknown> {
+  return isKeyEscaped ? yield* new JsonReader(text).readInSteps() : parseJson(text, false)
+}
 
 /** The same, with `numberOf` of the text of each number in the place of its double. */
 export const parseJsonWith = (text: string, numberOf: (source: string) => unknown): unknown =>

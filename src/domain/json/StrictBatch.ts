@@ -1,7 +1,7 @@
 /**
  * Reads the items of a request one by one: `{"events": [...]}`, the array alone, or one a line. What an item holds is
  * StrictJson's business; here is where it begins and ends, and how many there may be. No more than one
- * item is read between two steps.
+ * item is read in one step.
  */
 import { isUtf8 } from "node:buffer"
 import type { Sliced } from "../Slices.ts"
@@ -72,16 +72,16 @@ interface ItemsRead {
 }
 
 /** The value that is next. @throws NotJson */
-const valueAt = (
+function* valueAt(
   cursor: JsonCursor,
   count: Count,
   options: StrictOptions = {}
-): StrictResult | ValueWalk => {
+): Sliced<StrictResult | ValueWalk> {
   const walk = cursor.value(ITEM_VALUES_MAX)
   count.values += walk.values
   if (walk.isTooMuch) return walk
   const text = cursor.textOf(walk)
-  const read = parseWalked(text, walk, options, ({ at, what }) =>
+  const read = yield* parseWalked(text, walk, options, ({ at, what }) =>
     cursor.expected(what, walk.start + Buffer.byteLength(text.slice(0, at)))
   )
   // Of a text that is too long nobody has said yet that it never ends.
@@ -91,7 +91,7 @@ const valueAt = (
 /** The same, and behind a value that holds too much. @throws NotJson */
 function* valueBehind(cursor: JsonCursor, count: Count): Sliced<StrictResult> {
   yield
-  const read = valueAt(cursor, count)
+  const read = yield* valueAt(cursor, count)
   if (!("isTooMuch" in read)) return read
   yield* cursor.skip(read)
   return itemTooLarge
@@ -105,7 +105,7 @@ function* itemsAt(
   const items: Array<StrictResult> = []
   for (const _ of cursor.elements()) {
     yield
-    const read = valueAt(cursor, count, options)
+    const read = yield* valueAt(cursor, count, options)
     const isTooMuch = "isTooMuch" in read
     if (isTooMuch) yield* cursor.skip(read)
     const many = items.push(isTooMuch ? itemTooLarge : read)
@@ -220,7 +220,7 @@ export function* parseStrictLines(
   for (let line = nextLine(body, 0); line !== undefined; line = nextLine(body, line.end)) {
     if (items.length === itemsMax) return checkCount(itemsMax + 1, "lines", itemsMax)!
     yield
-    const { read, values } = parseCounted(body.subarray(line.start, line.end), options)
+    const { read, values } = yield* parseCounted(body.subarray(line.start, line.end), options)
     items.push(read)
     count += values
     if (count > REQUEST_VALUES_MAX) return tooManyValues("lines")

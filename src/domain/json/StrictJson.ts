@@ -5,13 +5,14 @@
  * of events.
  */
 import { isUtf8 } from "node:buffer"
+import { finish, type Sliced } from "../Slices.ts"
 import {
   expectedAt,
   JsonReader,
   JsonSyntaxError,
   type JsonValue,
   NESTING_MAX,
-  parseJson
+  parseJsonInSteps
 } from "./Json.ts"
 import { isExactNumber, JsonCursor, type ValueWalk } from "./JsonBytes.ts"
 
@@ -82,11 +83,11 @@ const countMembers = (value: object): number => {
 }
 
 /** The value if both the walk over the bytes and the parser find nothing wrong, else undefined. */
-const parseClean = (text: string, walk: ValueWalk): JsonValue | undefined => {
+function* parseClean(text: string, walk: ValueWalk): Sliced<JsonValue | undefined> {
   if (!walk.isClean || walk.levels > LEVELS_MAX) return undefined
   let value: JsonValue
   try {
-    value = parseJson(text, walk.isKeyEscaped) as JsonValue
+    value = (yield* parseJsonInSteps(text, walk.isKeyEscaped)) as JsonValue
   } catch {
     // The scanner finds the same mistake and says where it is.
     return undefined
@@ -236,10 +237,10 @@ interface Scanned {
 }
 
 /** The value of a text, and what is wrong with it or why it is no JSON. */
-const scan = (text: string, options: StrictOptions = {}): Scanned => {
+function* scan(text: string, options: StrictOptions = {}): Sliced<Scanned> {
   const scanner = new Scanner(text, LEVELS_MAX, options)
   try {
-    const value = scanner.read() as JsonValue
+    const value = (yield* scanner.readInSteps()) as JsonValue
     return { value, problem: scanner.problem, texts: scanner.texts }
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error
@@ -248,23 +249,23 @@ const scan = (text: string, options: StrictOptions = {}): Scanned => {
 }
 
 /** What a text is refused for, found by the scanner alone; undefined if by nothing. */
-export const problemOf = (text: string): JsonProblem | undefined => scan(text).problem
+export const problemOf = (text: string): JsonProblem | undefined => finish(scan(text)).problem
 
 /**
  * The value of a text of UTF-8 that has been walked over. `onSyntax` is given what makes it no JSON, for
  * a message of its own.
  */
-export const parseWalked = (
+export function* parseWalked(
   text: string,
   walk: ValueWalk,
   options: StrictOptions,
   onSyntax?: (error: JsonSyntaxError) => void
-): StrictResult => {
+): Sliced<StrictResult> {
   if (walk.isTooMuch) return itemTooLarge
-  const value = parseClean(text, walk)
+  const value = yield* parseClean(text, walk)
   if (value !== undefined) return { value }
   if (walk.end - walk.start > ITEM_BYTES_MAX) return itemTooLarge
-  const { error, problem, texts, value: scanned } = scan(text, options)
+  const { error, problem, texts, value: scanned } = yield* scan(text, options)
   if (error !== undefined) onSyntax?.(error)
   if (problem !== undefined) return { problem }
   return texts === undefined ? { value: scanned! } : { value: scanned!, texts }
@@ -279,13 +280,18 @@ export const parseWalked = (
  * `__proto__` is a key like any other; -0 stays -0, which RFC 8785 writes as 0.
  */
 export const parseStrict = (body: Buffer, options: StrictOptions = {}): StrictResult =>
-  parseCounted(body, options).read
+  finish(parseInSteps(body, options))
+
+/** The same in steps. */
+export function* parseInSteps(body: Buffer, options: StrictOptions = {}): Sliced<StrictResult> {
+  return (yield* parseCounted(body, options)).read
+}
 
 /** The same, and how many values there may be in it. */
-export const parseCounted = (
+export function* parseCounted(
   body: Buffer,
   options: StrictOptions = {}
-): { readonly read: StrictResult; readonly values: number } => {
+): Sliced<{ readonly read: StrictResult; readonly values: number }> {
   if (!isUtf8(body)) return { read: notUtf8, values: 0 }
   const cursor = new JsonCursor(body)
   if (cursor.at === body.length) return { read: notJson(expectedAt("a value")), values: 0 }
@@ -293,6 +299,6 @@ export const parseCounted = (
   const { values } = walk
   if (walk.isTooMuch) return { read: itemTooLarge, values }
   const follows = cursor.at < body.length
-  const read = parseWalked(body.toString(), follows ? { ...walk, isClean: false } : walk, options)
-  return { read, values }
+  const whole = follows ? { ...walk, isClean: false } : walk
+  return { read: yield* parseWalked(body.toString(), whole, options), values }
 }

@@ -12,7 +12,7 @@ import { isObject } from "../../domain/json/Json.ts"
 import { areLines, parseStrictBatch, parseStrictLines } from "../../domain/json/StrictBatch.ts"
 import {
   type JsonProblem,
-  parseStrict,
+  parseInSteps,
   type StrictOptions,
   type StrictResult
 } from "../../domain/json/StrictJson.ts"
@@ -114,7 +114,7 @@ function* singleItem(
   reading: StrictOptions
 ): Sliced<ReadonlyArray<StrictResult>> {
   yield
-  const item = parseStrict(body.bytes, reading)
+  const item = yield* parseInSteps(body.bytes, reading)
   if ("problem" in item) throw unreadableBody(item.problem, body)
   return [item]
 }

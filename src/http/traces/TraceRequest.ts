@@ -5,7 +5,7 @@
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { isBatch, parseStrictBatch } from "../../domain/json/StrictBatch.ts"
-import { parseStrict, type StrictResult } from "../../domain/json/StrictJson.ts"
+import { parseInSteps, type StrictResult } from "../../domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import { markOf } from "../../services/ingest/Ingest.ts"
@@ -47,18 +47,20 @@ export interface Operations {
 /** Reads a body. */
 export type OperationsOf = (bytes: Buffer) => Sliced<Operations>
 
-function* one(item: StrictResult): Sliced<Operations> {
-  yield
+const one = (item: StrictResult): Operations => {
   if ("problem" in item) throw unreadable(item.problem)
   return { kind: "one", items: [item] }
 }
 
 /** A body that is one operation. */
-export const oneOperation: OperationsOf = (bytes) => one(parseStrict(bytes))
+export function* oneOperation(bytes: Buffer): Sliced<Operations> {
+  return one(yield* parseInSteps(bytes))
+}
 
 /** A body that may be missing. */
-export const optionalOperation: OperationsOf = (bytes) =>
-  bytes.length === 0 ? one({ value: {} }) : oneOperation(bytes)
+export function* optionalOperation(bytes: Buffer): Sliced<Operations> {
+  return bytes.length === 0 ? one({ value: {} }) : yield* oneOperation(bytes)
+}
 
 /** `{"<member>": [...]}`, or the array alone. */
 export function* severalOperations(bytes: Buffer, member: string): Sliced<Operations> {

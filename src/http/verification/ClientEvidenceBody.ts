@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
-import { type Fields, parseJson } from "../../domain/json/Json.ts"
+import { type Fields, parseJsonInSteps } from "../../domain/json/Json.ts"
 import { JsonCursor } from "../../domain/json/JsonBytes.ts"
 import { ITEM_VALUES_MAX } from "../../domain/json/StrictJson.ts"
 import type { Sliced } from "../../domain/Slices.ts"
@@ -104,7 +104,7 @@ const tooManyValues = (what: string, most: number): ApiError =>
     message: `${what}: over ${most} values; send fewer events at once`
   })
 
-/** Reads the values of a body: no more than one event, or one other member, between two steps. */
+/** Reads the values of a body: no more than one event, or one other member, in one step. */
 class Reader {
   readonly cursor: JsonCursor
   #values = 0
@@ -114,12 +114,12 @@ class Reader {
   }
 
   /** Throws ApiError, or SyntaxError for what is no JSON. */
-  value(): unknown {
+  *value(): Sliced<unknown> {
     const walk = this.cursor.value(ITEM_VALUES_MAX)
     this.#values += walk.values
     if (this.#values > VALUES_MAX) throw tooManyValues("the body", VALUES_MAX)
     if (walk.isTooMuch) throw tooManyValues("an event or other member", ITEM_VALUES_MAX)
-    return parseJson(this.cursor.textOf(walk), walk.isKeyEscaped)
+    return yield* parseJsonInSteps(this.cursor.textOf(walk), walk.isKeyEscaped)
   }
 
   /** One more than there may be at most. */
@@ -127,7 +127,7 @@ class Reader {
     const items: Array<unknown> = []
     for (const _ of this.cursor.elements()) {
       yield
-      if (items.push(this.value()) > KEPT_EVENTS_MAX) return items
+      if (items.push(yield* this.value()) > KEPT_EVENTS_MAX) return items
     }
     return items
   }
@@ -137,7 +137,7 @@ class Reader {
     for (const name of this.cursor.members()) {
       yield
       const isList = name === "events" && this.cursor.isAtArray
-      const value = isList ? yield* this.list() : this.value()
+      const value = yield* isList ? this.list() : this.value()
       members.set(name, value)
       if (Array.isArray(value) && value.length > KEPT_EVENTS_MAX) return members
     }
@@ -150,7 +150,7 @@ function* parsed(bytes: Buffer): Sliced<ReadonlyMap<string, unknown>> {
   const reader = new Reader(bytes)
   try {
     if (reader.cursor.isAtObject) return yield* reader.members()
-    reader.value()
+    yield* reader.value()
     reader.cursor.end()
   } catch (error) {
     if (error instanceof ApiError) throw error

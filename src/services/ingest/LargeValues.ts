@@ -216,10 +216,15 @@ function* reference(
   }
 }
 
+/** Members that are looked at in one step. */
+const STEP_MEMBERS = 1_024
+
 /** Puts in references. */
 class Cutter {
   readonly #step: Step
   readonly #apart: ValuesApart
+  /** Members that were looked at. */
+  #looked = 0
 
   constructor(step: Step, apart: ValuesApart) {
     this.#step = step
@@ -239,8 +244,10 @@ class Cutter {
   *#members(object: JsonObject, level: number): Sliced<JsonObject> {
     const entries: Array<readonly [string, JsonValue]> = []
     for (const [key, value] of Object.entries(object)) {
+      if (++this.#looked % STEP_MEMBERS === 0) yield
       entries.push([key, yield* this.#texts(value, level + 1)])
     }
+    if (entries.length > STEP_MEMBERS) yield
     return Object.fromEntries(entries)
   }
 
@@ -325,6 +332,7 @@ function* withoutMembers(object: JsonObject, apart: ValuesApart): Sliced<JsonObj
 
 function* wholeApart(value: JsonObject, apart: ValuesApart): Sliced<JsonObject> {
   const isOne = leftBeside(value, SURE_CHARACTERS) >= 0
+  yield
   const text = yield* canonicalInSteps(isOne ? value : yield* withoutTexts(value, apart))
   return yield* reference(text, 0, apart, true)
 }
@@ -377,6 +385,7 @@ export function* withoutLargeTexts(
   const isTooLong = whole === undefined || isLonger(whole, bytesMax)
   for (const cuts of CUTS) {
     for (const cut of cuts) {
+      yield
       const tried = apart.copy()
       const rest = yield* cut(object, tried)
       if (tried.references === apart.references) {
@@ -442,8 +451,6 @@ interface SizedMember {
 const byRank = (left: SizedMember, right: SizedMember): number =>
   right.bytes - left.bytes || (left.name < right.name ? -1 : 1)
 
-/** Members that are looked at in one step. */
-const STEP_MEMBERS = 1_024
 /** Bytes of JSON that a UTF-16 unit takes at most. */
 const UNIT_JSON_BYTES = 6
 
@@ -467,6 +474,7 @@ function* largeMembers(object: JsonObject): Sliced<ReadonlyArray<SizedMember>> {
       members.push({ name, json, bytes: Buffer.byteLength(json) })
     }
   }
+  yield
   return members.sort(byRank)
 }
 

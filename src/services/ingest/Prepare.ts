@@ -29,7 +29,6 @@ import { derivedUuid, isClientId, isPartyId, randomHex, uuidv7 } from "../../dom
 import { ID_LENGTH_MAX, PARTY_ID_LENGTH_MAX } from "../../domain/IdForms.ts"
 import {
   canonicalInSteps,
-  canonicalize,
   flat,
   NotCanonicalizable,
   quote
@@ -414,11 +413,11 @@ export const withoutNulls = (object: Fields): Fields =>
  * its metadata: what its size is. Put together from the texts that are there already; unknown fields have
  * none, so they take the long way.
  */
-const sentText = ({ actor, item, metadata, resource, texts, warnings }: Checked): string => {
+function* sentText({ actor, item, metadata, resource, texts, warnings }: Checked): Sliced<string> {
   if (warnings.length > 0) {
     const parts = { actor: withoutNulls(actor), resource: withoutNulls(resource) }
     const left = metadata.apart === undefined ? {} : { metadata: parseJson(metadata.text!) }
-    return canonicalize({ ...withoutNulls(item), ...parts, ...left } as JsonObject)
+    return yield* canonicalInSteps({ ...withoutNulls(item), ...parts, ...left } as JsonObject)
   }
   const actorMembers =
     sentMember(actor, "email", texts.actorEmail)
@@ -442,10 +441,14 @@ const sentText = ({ actor, item, metadata, resource, texts, warnings }: Checked)
 
 type Writable<A> = { -readonly [K in keyof A]: A[K] }
 
-const preparedOf = (checked: Checked, options: PrepareOptions, limits: PrepareLimits): Prepared => {
+function* preparedOf(
+  checked: Checked,
+  options: PrepareOptions,
+  limits: PrepareLimits
+): Sliced<Prepared> {
   const { id, item, metadata, texts, warnings } = checked
   const { index, secret, tenantId } = options
-  const sent = sentText(checked)
+  const sent = yield* sentText(checked)
   if (isLonger(sent, limits.eventBytesMax)) {
     refuse("event_too_large", "event", tooLarge(sent, limits.eventBytesMax))
   }
@@ -493,7 +496,7 @@ export function* prepareInSteps(value: unknown, options: PrepareOptions): Sliced
   const limits = options.limits ?? defaultPrepareLimits
   try {
     if (!isObject(value)) return refuse("invalid_value", "event", "must be a JSON object")
-    return preparedOf(yield* check(value, options, limits), options, limits)
+    return yield* preparedOf(yield* check(value, options, limits), options, limits)
   } catch (error) {
     return prepareError(error, "event")
   }

@@ -7,7 +7,7 @@ import { hash } from "node:crypto"
 import { defined } from "../../domain/Defined.ts"
 import { NAME_LENGTH_MAX } from "../../domain/events/AuditEvent.ts"
 import { derivedUuid, uuidv7 } from "../../domain/Identifiers.ts"
-import { canonicalize, flat, quote } from "../../domain/json/CanonicalJson.ts"
+import { canonicalInSteps, flat, quote } from "../../domain/json/CanonicalJson.ts"
 import { type Fields, isObject, type JsonObject } from "../../domain/json/Json.ts"
 import type { StrictResult } from "../../domain/json/StrictJson.ts"
 import { isLonger } from "../../domain/json/TextSize.ts"
@@ -235,9 +235,9 @@ const quoteIfSent = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : quote(text)
 
 /** 32 hex digits that only requests for the same thing share: what was sent, and for whom. */
-const fingerprintOf = (item: Fields, ids: Fields, secret: string): string => {
+function* fingerprintOf(item: Fields, ids: Fields, secret: string): Sliced<string> {
   const { op: _op, ...sent } = item
-  const text = canonicalize({ ...withoutNulls(sent), ...ids } as JsonObject)
+  const text = yield* canonicalInSteps({ ...withoutNulls(sent), ...ids } as JsonObject)
   return hash("sha256", secret + text, "hex").slice(0, FINGERPRINT_LENGTH)
 }
 
@@ -413,7 +413,7 @@ function* addEvent(
       ? {}
       : {
           dedupKey: traceEventKeyOf(tenantId, clientId),
-          fingerprint: fingerprintOf(item, { span_id: spanId }, secret)
+          fingerprint: yield* fingerprintOf(item, { span_id: spanId }, secret)
         })
   }
 }
@@ -444,11 +444,11 @@ function* prepare(
 }
 
 /** What has no limit of its own may not add up to more than an event may have. */
-const refuseOversized = (item: Fields, { limits }: PrepareTraceOptions): void => {
+function* refuseOversized(item: Fields, { limits }: PrepareTraceOptions): Sliced<void> {
   const rest = Object.fromEntries(
     Object.entries(item).filter(([name]) => !sizedFields.includes(name))
   )
-  const text = canonicalize(rest as JsonObject)
+  const text = yield* canonicalInSteps(rest as JsonObject)
   if (isLonger(text, limits.eventBytesMax)) {
     refuse("event_too_large", "operation", tooLarge(text, limits.eventBytesMax))
   }
@@ -482,7 +482,7 @@ export function* prepareOperation(
     refuseUnknown(value, [...own, ...knownFields[op]], op)
     const id = target?.id ?? (idField === undefined ? "" : requireId(value, idField, idField))
     const ok = yield* prepare(op, value, id, options)
-    if (ok.op === "span.start" && ok.causedBy.length > 0) refuseOversized(value, options)
+    if (ok.op === "span.start" && ok.causedBy.length > 0) yield* refuseOversized(value, options)
     return { ok }
   } catch (error) {
     return prepareError(error, "operation")

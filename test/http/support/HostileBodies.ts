@@ -50,6 +50,12 @@ const varint = (value: number): ReadonlyArray<number> =>
 const field = (number: number, content: Buffer): Buffer =>
   Buffer.concat([Buffer.from([(number << 3) | 2, ...varint(content.length)]), content])
 
+/** An object of so many keys, each with an escape, in no order. */
+const escapedKeys = (keys: number): string => {
+  const members = Array.from({ length: keys }, (_, at) => `"\\u0061${(at * 7_919) % keys}":1`)
+  return `{${members.join(",")}}`
+}
+
 const events = (bytes: number, part: string) =>
   filled(bytes, part, '{"events":[', `${part.slice(0, -1)}]}`)
 const event = (metadata: string): [string, string] => [
@@ -207,6 +213,12 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
     "as many escaped keys as an item may have": batch(
       numbered(60_000 * 17, (index) => `"\\u0061${index.toString(36)}":1`, head, tail)
     ),
+    "an event of as many escaped keys as one may have": single(
+      Buffer.from(
+        '{"action":"a.b","outcome":"success","actor":{"id":"a","type":"human"},'
+          + `"resource":{"id":"r","type":"t"},"metadata":${escapedKeys(60_000)}}`
+      )
+    ),
     "one key again and again": single(filled(bytes, '"a":1,', "{", '"a":1}')),
     "metadata of many keys": batch(
       numbered(bytes, (index) => `"${index.toString(36)}":1`, head, tail)
@@ -239,6 +251,11 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
           + `${'\\"'.repeat(bytes / 4)}",${manyKeys(3_000).slice(1)}}]}`
       )
     ),
+    "an execution of as many escaped keys as one may have": {
+      path: "/api/v1/executions",
+      contentType: JSON_TYPE,
+      body: Buffer.from(`{"agent_id":"a","metadata":{"a":${escapedKeys(60_000)}}}`)
+    },
     "OTLP: brackets": traces(filled(bytes, "[")),
     "OTLP: braces": traces(filled(bytes, '{"a":')),
     "OTLP: resources without members": traces(filled(bytes, "{},", '{"resourceSpans":[', "{}]}")),
@@ -351,6 +368,9 @@ export const hostileBodies = (bytes: number): Readonly<Record<string, HostileBod
           .fill(keptEvent(manyKeys(65_000)))
           .join(",")}]}`
       )
+    ),
+    "a kept event of as many escaped keys as one may have": kept(
+      Buffer.from(`{"events":[${keptEvent(escapedKeys(60_000))}]}`)
     ),
     "a kept receipt of many keys": kept(Buffer.from(`{"receipt":${manyKeys(65_000)}}`))
   }

@@ -6,7 +6,7 @@
 import { isUtf8 } from "node:buffer"
 import { derivedText } from "../../../domain/Identifiers.ts"
 import {
-  parseStrict,
+  parseInSteps,
   type StrictOptions,
   type StrictResult
 } from "../../../domain/json/StrictJson.ts"
@@ -50,7 +50,7 @@ function* readRest(
   const read: Array<readonly [number, StrictResult]> = []
   for (const { bytes, index } of rest) {
     yield
-    const item = parseStrict(bytes, reading)
+    const item = yield* parseInSteps(bytes, reading)
     if (form !== "lines" && "problem" in item && item.problem.code === "invalid_json") {
       return undefined
     }
