@@ -1,4 +1,4 @@
-/** `alk backup`: its arguments, and what it says. Knows no log and no folder. */
+/** `alk backup`: its arguments, and what it says. */
 import { parseArgs } from "node:util"
 import type { BackupDone } from "../exports/backup/TakeBackup.ts"
 import { bytes, count } from "./terminal/Progress.ts"

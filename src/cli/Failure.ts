@@ -45,7 +45,7 @@ const NEXT_OF_STATUS: Readonly<Record<number, string>> = {
   429: "wait a moment, or send less at once"
 }
 
-/** How a 503 begins that is no outage: a signed checkpoint does not fit to the chain. */
+/** How a 503 begins that is not an outage: a signed checkpoint does not fit to the chain. */
 const CHAIN_BROKEN = "checkpoint_mismatch"
 
 const isApiFailure = (error: unknown): error is ApiFailure =>

@@ -1,4 +1,4 @@
-/** What `alk doctor` has found, as lines. Knows no check. */
+/** What `alk doctor` has found, as lines. */
 
 export interface Finding {
   /** Of what. */

@@ -1,4 +1,4 @@
-/** `alk forget`: its arguments, and what it says. Knows no log and no folder. */
+/** `alk forget`: its arguments, and what it says. */
 import { parseArgs } from "node:util"
 import { ArgumentsRefused } from "./Backup.ts"
 import { bytes, count } from "./terminal/Progress.ts"

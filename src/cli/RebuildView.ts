@@ -1,4 +1,4 @@
-/** `alk rebuild-view`: its arguments, and what it says. Knows no log. */
+/** `alk rebuild-view`: its arguments, and what it says. */
 import { parseArgs } from "node:util"
 import { isTenantId } from "../domain/Identifiers.ts"
 import type { ViewRebuilt } from "../domain/records/ViewRebuild.ts"

@@ -1,4 +1,4 @@
-/** `alk restore`: its arguments, and what it says. Knows no log and no folder. */
+/** `alk restore`: its arguments, and what it says. */
 import { parseArgs } from "node:util"
 import { type ChainGap, gapLine } from "../domain/backup/BackupGap.ts"
 import type { BackupManifest } from "../domain/backup/BackupManifest.ts"

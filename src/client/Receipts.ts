@@ -1,4 +1,4 @@
-/** What became of a request that was answered before it was decided. Knows nothing of what it wrote. */
+/** What became of a request that was answered before it was decided. */
 import { parseJson } from "../domain/json/Json.ts"
 import { ApiFailure } from "./ApiFailure.ts"
 import type { Receipt } from "./gen/Api.d.ts"

@@ -1,6 +1,6 @@
 /**
- * The event of one HTTP request that a server has handled: what the middleware of all frameworks have
- * in common. Knows no framework.
+ * The event of one HTTP request that a server has handled: what the middleware of all frameworks
+ * have in common.
  */
 import type { EventInput } from "./events/EventInput.ts"
 

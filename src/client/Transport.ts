@@ -61,7 +61,7 @@ const unreachable = (url: string, cause: unknown): ApiFailure => {
 const timedOut = (url: string, ms: number): ApiFailure =>
   new ApiFailure(0, "timed_out", `the service at ${url} has not answered for ${ms} ms`)
 
-/** What a response that is no success says. */
+/** What a response that is not a success says. */
 export const failureOfResponse = async (response: Response): Promise<ApiFailure> => {
   const text = await response.text().catch(() => "")
   let body: unknown

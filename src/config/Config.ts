@@ -40,7 +40,7 @@ export type KafkaConfig =
   | {
       readonly _tag: "Embedded"
       readonly port: number
-      /** It takes everybody on this machine, without a password. */
+      /** Every process of this machine may connect, without a password. */
       readonly isOpen: boolean
     }
   | {
@@ -54,7 +54,7 @@ export type KafkaConfig =
 export type ClickHouseConfig =
   | {
       readonly _tag: "Embedded"
-      /** The role store takes everybody on this machine, without a password. */
+      /** Every process of this machine may connect to the role store, without a password. */
       readonly isOpen: boolean
     }
   | {

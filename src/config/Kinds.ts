@@ -1,6 +1,6 @@
 /**
  * The forms that the value of a variable can have: what is allowed, said in the help and in
- * refusals, and how the text becomes a value. Knows no variable.
+ * refusals, and how the text becomes a value.
  */
 import { Redacted, Result } from "effect"
 import { isVkey } from "../domain/chain/Checkpoint.ts"

@@ -1,6 +1,6 @@
 /**
- * JSON values as YAML 1.2 in block style, enough for documents that people read. Knows no anchors,
- * no tags and no comments; every reader of YAML gets the same value back.
+ * JSON values as YAML 1.2 in block style, enough for documents that people read. Every reader of
+ * YAML gets the same value back.
  */
 import type { JsonValue } from "./JsonSchema.ts"
 

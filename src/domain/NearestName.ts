@@ -1,7 +1,4 @@
-/**
- * Which known name a mistyped one was meant to be: what an error message proposes. Knows no
- * parameters, fields or variables, only names.
- */
+/** Which known name a mistyped one was meant to be: what an error message proposes. */
 
 /** Edits of a name of this length that may be mistakes: of three characters one is enough. */
 const mistakesMax = (length: number): number => (length > 3 ? 2 : 1)

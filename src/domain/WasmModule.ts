@@ -1,6 +1,6 @@
 /**
- * Makes instances of the modules that are compiled of AssemblyScript (src/tools/WasmModules.ts), for
- * as long as V8 can run them. Knows none of them.
+ * Makes instances of the modules that are compiled of AssemblyScript (src/tools/WasmModules.ts),
+ * for as long as V8 can run them.
  */
 
 /** The part of WebAssembly that is used; only the types of browsers declare it. */

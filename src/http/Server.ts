@@ -1,6 +1,6 @@
 /**
  * The HTTP server: the router in node's server, and the order in which it goes down: stop
- * accepting, end the streams, let replies in flight finish. Knows no route.
+ * accepting, end the streams, let replies in flight finish.
  */
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer } from "effect"

@@ -1,6 +1,6 @@
 /**
- * Files in one file, written as a stream, entry after entry. Knows nothing of what the files are;
- * the same entries always give the same bytes.
+ * Files in one file, written as a stream, entry after entry. The same entries always give the same
+ * bytes.
  */
 import { Context, Schema, type Stream } from "effect"
 

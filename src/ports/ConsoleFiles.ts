@@ -1,6 +1,6 @@
 /**
- * The program that the console is in a browser, as files: made when somebody first opens it. Knows
- * no address and no header.
+ * The program that the console is in a browser, as files: made when it is first opened. Knows no
+ * address and no header.
  */
 import { Context, type Effect, Schema } from "effect"
 

@@ -1,6 +1,6 @@
 /**
  * What alk needs from the log (Kafka): ordered partitions, exact offsets, one fenced transactional
- * writer per partition. The log knows bytes and offsets; what the bytes mean is not its business.
+ * writer per partition. The log knows bytes and offsets; it does not interpret them.
  */
 import { Context, type Effect, Schema, type Scope, type Stream } from "effect"
 import type { TopicKind } from "../domain/records/Topics.ts"
@@ -40,8 +40,8 @@ export interface LogRecord {
   readonly value: Buffer | null
   readonly headers: Readonly<Record<string, Buffer>>
   /**
-   * Why this service did not write it, or nobody can read it: then it stands for a whole batch. Absent
-   * where it did, or where that is not checked.
+   * Why this service did not write it, or why it can't be read: then it stands for a whole batch.
+   * Absent where it did, or where that is not checked.
    */
   readonly refused?: string
 }
@@ -129,10 +129,11 @@ export interface TransactionalWriter {
    * time: which these are is asked before anything is written, for any offsets. Any failure leaves the
    * writer unusable: throw it away.
    *
-   * Its end says that the transaction is decided: it will be read, by everybody or by nobody. It
+   * Its end says that the transaction is decided: it will be read by all readers or by none. It
    * does not say that it can be read now: the broker answers before it marks the end in each
    * partition, and readers stop before what is not marked. Waiting for the marks would cost every
-   * transaction a request, readers wait anyway, and the next writer of this name begins behind them.
+   * transaction a request, readers wait anyway, and the next writer of this name begins behind
+   * them.
    */
   commit(
     first: ReadonlyArray<NewRecord | PackedRecords>,

@@ -53,7 +53,7 @@ export const NOT_SEQUENCED = "not_sequenced"
 /** Reason of a conflict: the record follows the chain, but has another form than alk writes. */
 export const NOT_CANONICAL = "not_canonical"
 
-/** A record of `alk.events` or `alk.traces` that is no part of its chain. */
+/** A record of `alk.events` or `alk.traces` that is not part of its chain. */
 export interface ConflictRow {
   readonly partition: number
   readonly offset: number

@@ -15,7 +15,7 @@ export class ExportFolderUnusable extends Schema.TaggedError<ExportFolderUnusabl
   }
 ) {}
 
-/** A job, and whether somebody has asked for its end. */
+/** A job, and whether its end was asked for. */
 export interface KeptJob {
   readonly job: ExportJob
   readonly isStopped: boolean
@@ -43,7 +43,7 @@ export class ExportFolder extends Context.Service<
     readonly all: Folder<ReadonlyArray<KeptJob>>
     /** Writes the record; it is there whole or as it was before. */
     save(job: ExportJob): Folder<void>
-    /** Asks whoever is at the job to end it. */
+    /** Asks the process that runs the job to end it. */
     stop(name: JobName): Folder<void>
     /**
      * Writes the file of a job, as fast as the disk takes it and at most `bytesMax` bytes; it is

@@ -74,6 +74,6 @@ export type ExportJob = typeof ExportJob.Type
 /** Throws RecordUnreadable. */
 export const readJob = recordDecoder(ExportJob, "an export job")
 
-/** True while somebody is, or should be, at it. */
+/** True while it runs, or should run. */
 export const isUnderWay = ({ status }: Pick<ExportJob, "status">): boolean =>
   status === "queued" || status === "running"

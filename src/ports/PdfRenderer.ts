@@ -1,7 +1,6 @@
 /**
  * Turns a finished document into the bytes of a PDF. The document brings everything that it shows
- * (its fonts as data URIs): a renderer runs no script and fetches nothing, and knows nothing of
- * what the document is about.
+ * (its fonts as data URIs): a renderer runs no script and fetches nothing.
  */
 import { Context, type Effect, Schema } from "effect"
 

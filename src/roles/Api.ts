@@ -179,7 +179,7 @@ const layerApi = (
   return layerServer.pipe(Layer.provideMerge(services))
 }
 
-/** Where nobody else can reach the service. */
+/** Where no other machine can reach the service. */
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"])
 
 /** A process beside the first one: what is said of the installation, that one says. */

@@ -1,8 +1,9 @@
 /**
- * Traces of alk itself, to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names; without it there is
- * no tracer, and nothing is kept or sent. Spans say what the program does, never what its clients have sent: those
- * that the HTTP library makes of its own hold addresses with their queries, and are off. The collector
- * must not be alk itself: each span that it stored would make the next.
+ * Traces of alk itself, to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names; without it there
+ * is no tracer, and nothing is kept or sent. Spans say what the program does, never what its
+ * clients have sent: those that the HTTP library makes of its own hold addresses with their
+ * queries, and are off. The collector must not be alk itself: each span that it stored would make
+ * the next.
  */
 import { NodeHttpClient } from "@effect/platform-node"
 import { Layer } from "effect"

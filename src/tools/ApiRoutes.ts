@@ -1,6 +1,6 @@
 /**
  * The routes of the API as one TypeScript interface, out of the OpenAPI document: of each its path
- * and query parameters, its body and its answer, by the names of the schemas. Knows no client.
+ * and query parameters, its body and its answer, by the names of the schemas.
  */
 import { type Fields, parseJson } from "../domain/json/Json.ts"
 

@@ -1,6 +1,6 @@
 /**
  * One pass over the rows of a chain, each recomputed before: compares links and sequences, and
- * collects what does not hold. Pure; knows no store.
+ * collects what does not hold. Pure.
  */
 
 import type { Head } from "../domain/chain/Chains.ts"

@@ -172,7 +172,7 @@ const undetailedBreak = ({ fact, row }: Undetailed): Break => ({
   ...undetailedFault(fact)
 })
 
-/** Of a fact that is no event. */
+/** Of a fact that is not an event. */
 const breakAt = (sequence: number, expected: string, actual: string): Break => ({
   sequence_number: sequence,
   event_id: null,

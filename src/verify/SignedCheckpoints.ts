@@ -33,7 +33,7 @@ export type CheckpointFound = SignedCheckpoint | ForgedCheckpoint
 
 export const isForged = (found: CheckpointFound): found is ForgedCheckpoint => "problem" in found
 
-/** A text that is no checkpoint at all, signed or not. */
+/** A text that is not a checkpoint at all, signed or not. */
 export interface NotACheckpoint {
   readonly unreadable: string
 }
@@ -82,7 +82,7 @@ export const signedCheckpoints: Effect.Effect<SignedCheckpoints["Service"]> = Ef
   Option.getOrElse(() => SignedCheckpoints.none)
 )
 
-/** Forged checkpoints that are named before an older one is no longer looked for. */
+/** After so many forged checkpoints the search for an older genuine one ends. */
 const FORGED_MAX = 10
 
 /** The checkpoints to compare with: those of the caller, and the newest that a chain reaches. */

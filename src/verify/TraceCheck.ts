@@ -1,6 +1,6 @@
 /**
  * One pass over the facts of an execution: recomputes content and links from the stored bytes,
- * counts fact numbers, and collects what does not hold. Pure; knows no store.
+ * counts fact numbers, and collects what does not hold. Pure.
  */
 
 import type { Head } from "../domain/chain/Chains.ts"

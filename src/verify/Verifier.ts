@@ -355,7 +355,7 @@ const sourceOf = (chain: Chain, tenantId: string, port: Recompute, checked: Sequ
       : yield* factSource(tenantId)
   })
 
-/** What a reader should know that is no break of the chain. */
+/** What a reader should know that is not a break of the chain. */
 const noticesOf = (
   { pruned, request, source, topicStart, tree }: Run,
   uncompared: ReadonlyArray<SignedCheckpoint>

@@ -48,7 +48,7 @@ const parts = Array.from({ length: Math.ceil(seeds.length / SEEDS_AT_ONCE) }, (_
 
 describe("the service with faults between any two steps", () => {
   it.each(parts.map((part) => [`${part[0]} to ${part.at(-1)}`, part] as const))(
-    "loses nothing, shows nothing twice and comes to its end, seeds %s",
+    "P1 and P2: loses nothing, shows nothing twice and comes to its end, seeds %s",
     async (_, part) => {
       for (const seed of part) {
         await new Promise((done) => setImmediate(done))
@@ -74,7 +74,7 @@ describe("the service with faults between any two steps", () => {
 })
 
 describe("a run notices", () => {
-  it("a projection that does not wait for inserts of unknown outcome", () => {
+  it("P2: a projection that does not wait for inserts of unknown outcome", () => {
     assert.match(noticed({ settleMs: 0 }), /a list: event \d+ of .* where \d+ was expected|twice/)
   })
 

@@ -13,7 +13,7 @@ import { foldFacts, type TraceView } from "../../domain/traces/TraceView.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type { PageBounds, SpanPage, SpanPlace, TraceStore } from "../../ports/TraceStore.ts"
 
-/** The facts that stored texts hold; what is no fact is verification's business. */
+/** The facts that stored texts hold; what is not a fact is reported by verification. */
 export const factsOf = (bodies: ReadonlyArray<string>): ReadonlyArray<TraceFact> =>
   bodies.flatMap((body) => parseFact(body) ?? [])
 

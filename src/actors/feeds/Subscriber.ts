@@ -1,7 +1,7 @@
 /**
  * One reader of a live stream and what waits for it: a burst waits in memory until the reader has
- * taken it, a reader that does not read is closed and resumes by its last id. What is delivered is
- * none of its business.
+ * taken it, a reader that does not read is closed and resumes by its last id. It does not look into
+ * the messages.
  */
 import { type Cause, Effect, Metric, Queue, type Scope, Stream } from "effect"
 import { counterOf } from "../../domain/metrics/Metrics.ts"
@@ -34,7 +34,7 @@ export const READER_LIMITS: ReaderLimits = {
   lateMs: 15_000,
   totalBytesMax: 192 * MIB
 }
-/** Marks of time kept for `lateBytes`: how exactly is known since when something waits. */
+/** Timestamps kept per `lateBytes` of backlog: the resolution of the age of the oldest byte. */
 const MARKS_PER_LATE_BYTES = 16
 /** Blocks written at once; until they are, they count as waiting. */
 const CHUNK_BLOCKS = 32

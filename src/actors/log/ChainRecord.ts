@@ -4,7 +4,7 @@ import { type ChainLink, linkOf } from "../../domain/chain/ChainLink.ts"
 import type { Chain, Head } from "../../domain/chain/Chains.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 
-/** Undefined for what is no link of the tenant that the record's key names. */
+/** Undefined for what is not a link of the tenant that the record's key names. */
 export const linkOfRecord = (
   chain: Chain,
   { key, value }: Pick<LogRecord, "key" | "value">

@@ -12,7 +12,7 @@ import { scan } from "../log/PartitionScan.ts"
 /** Offsets that are compared at a time. */
 const WINDOW_OFFSETS = 10_000
 
-/** `rowOf`: the row of a record; undefined for one that is no checkpoint. */
+/** `rowOf`: the row of a record; undefined for one that is not a checkpoint. */
 export const repairCheckpoints = Effect.fn("CheckpointRepair")(function* (
   reader: LogReader,
   partition: number,

@@ -94,7 +94,7 @@ const erase = (into: Rows, tenantId: string, fact: TraceFact): void => {
   addTo(into.erasures, tenantId, { executionId, beforeSequence, erasedAt })
 }
 
-/** A fact that is no part of its chain is kept apart, and verification reports it. */
+/** A fact that is not part of its chain is kept apart, and verification reports it. */
 const takeFact = (
   into: Rows,
   { own, removed, traces: links }: ChainLinks,

@@ -134,7 +134,7 @@ export const insertAll = <Row extends { readonly body: Buffer }, E, R>(
   insert: (part: ReadonlyArray<Row>) => Effect.Effect<void, E, R>
 ): Effect.Effect<void, E, R> => Effect.forEach(toInserts(rows), insert, { discard: true })
 
-/** Keeps the records that are no part of a chain, logs and counts each. */
+/** Keeps the records that are not part of a chain, logs and counts each. */
 export const storeConflicts = <E, R>(
   chain: Chain,
   conflicts: ReadonlyArray<ConflictRow>,

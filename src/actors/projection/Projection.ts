@@ -1,7 +1,12 @@
 /**
- * Makes the topics queryable: copies events, trace facts, checkpoints and receipts, byte for byte
- * and in offset order, into the store, and says on `alk.progress` how far it has come. Decides
- * nothing; rows that the topic does not confirm are set aside and built again.
+ * Makes the topics queryable: copies events, trace facts, checkpoints and receipts into the store,
+ * and says on `alk.progress` how far it has come. Decides nothing; rows that the topic does not
+ * confirm are set aside and built again. Invariants, by the numbers that tests cite:
+ *
+ * - P1: an offset is published only once every row before it is in the store, byte for byte.
+ * - P2: while a row may be in the store twice, after an insert of unknown outcome, reads merge rows.
+ * - P3: a record that is not part of its chain is set aside, and the chain goes on after it.
+ * - P4: rows are gathered only while no request waits for them.
  */
 import { Clock, Effect, Fiber, Metric, Ref, Schedule, Schema, Semaphore, Stream } from "effect"
 import { chains } from "../../domain/chain/Chains.ts"

@@ -40,13 +40,13 @@ export const erasedTargetOf = (body: Buffer): EventErasure | undefined => {
   return erasure && { sequenceNumber: erasure.sequence_number, erasedAt: event.created_at }
 }
 
-/** What erasing leaves of a record; undefined for one that is no event. */
+/** What erasing leaves of a record; undefined for one that is not an event. */
 export const erasedRecord = (record: string, erasedAt: string): string | undefined => {
   const event = parseEvent(record)
   try {
     return event && eraseEvent(event, erasedAt)
   } catch {
-    // A record that is no event can't have been erased.
+    // A record that is not an event can't have been erased.
     return undefined
   }
 }

@@ -188,7 +188,7 @@ class Comparison {
     }
   })
 
-  /** A row that is no record's own may be one that was erased, as the topic then says. */
+  /** A row that is not a record's own may be one that was erased, as the topic then says. */
   readonly #differences = Effect.fnUntraced(
     { self: this },
     function* (from: number, records: ReadonlyArray<LogRecord>, stored: RowsByOffset) {

@@ -1,7 +1,8 @@
 /**
- * Hot path: measured in test/bench/Sequencing.ts. The last N entries of the form key, mark, number, in the order of their arrival: what the
- * sequencer remembers of client ids and of idempotency keys. Typed arrays, because a million small
- * objects would cost ten times the memory; what the fields mean, the owner decides.
+ * Hot path: measured in test/bench/Sequencing.ts. The last N entries of the form key, mark, number,
+ * in the order of their arrival: what the sequencer remembers of client ids and of idempotency
+ * keys. Typed arrays, because a million small objects would cost ten times the memory; what the
+ * fields mean, the owner decides.
  */
 import { ENTRY_BYTES, type WindowEntry } from "../../domain/records/StateRecords.ts"
 
@@ -51,7 +52,7 @@ for (const [value, digit] of [..."0123456789abcdef"].entries()) {
   DIGITS[digit.charCodeAt(0)] = value
 }
 
-/** Eight hex digits as a number; what is no digit counts as f. */
+/** Eight hex digits as a number; what is not a digit counts as f. */
 const word = (hex: string, index: number): number => {
   let value = 0
   for (let at = index * WORD_DIGITS; at < (index + 1) * WORD_DIGITS; at++) {

@@ -121,12 +121,13 @@ export interface SequencerState {
   /** When the topics were last taken for what a sequencer has written; undefined if never. */
   adopted: Adopted | undefined
   /**
-   * Executions whose last fact is below this offset may have been evicted: what is not in `traces`
-   * is in the store once that holds `alk.traces` up to here.
+   * An execution whose last fact is below this offset may have been evicted from `traces`. It can
+   * be loaded from the store once the projection has passed this offset.
    */
   tracesForgotten: number
   /**
-   * The same of executions that are in memory, but not in the changelog: a restart forgets them.
+   * Like the above, for executions in memory that are not in the changelog. They are lost on a
+   * restart.
    */
   tracesUnlogged: number
   readonly forgottenEvents: ForgottenEvents

@@ -1,7 +1,14 @@
 /**
  * The pure heart of the sequencer: what a chunk of commands makes of a partition's state. No clock,
- * no log, no effects; the same commands in the same order give the same chains however they are cut
- * into chunks, and a command that can't be applied changes nothing but its own receipt.
+ * no log, no effects. Invariants, by the numbers that tests cite:
+ *
+ * - S1: the same commands in the same order give the same chains and receipts, however they are cut
+ *   into chunks, and wherever a restart is between them.
+ * - S2: a chain is numbered from 1 without gaps, and each record links to the one before it.
+ * - S3: the chain of a tenant depends on the commands of that tenant alone.
+ * - S4: each command has one outcome, a receipt or a verdict, which counts what was appended.
+ * - S5: a command that can't be applied changes nothing but its own outcome.
+ * - S6: times in a chain never go back.
  */
 
 import {

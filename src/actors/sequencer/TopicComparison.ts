@@ -30,7 +30,7 @@ export class ChainWalk {
   }
 
   /**
-   * True if the record continues its chain; undefined is what is no record at all. `isCut`: the
+   * True if the record continues its chain; undefined is what is not a record at all. `isCut`: the
    * start of the topic is gone, so a chain may begin anywhere.
    */
   take(link: ChainLink | undefined, offset: number, isCut = false): link is ChainLink {
@@ -125,8 +125,8 @@ const refusalOfLast = (
 }
 
 /**
- * Does the changelog end where the topics end? Both are written in one transaction, and everybody
- * else is fenced: beyond the end of a whole changelog there are only records of others, which are
+ * Does the changelog end where the topics end? Both are written in one transaction, and every other
+ * writer is fenced: beyond the end of a whole changelog there are only records of others, which are
  * passed over. Links count where there is no changelog.
  */
 export const compareWithTopics = Effect.fnUntraced(function* (

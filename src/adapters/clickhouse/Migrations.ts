@@ -1,7 +1,7 @@
 /**
  * Brings the store's tables to what this program expects: numbered SQL files, each applied once, in
  * order, and recorded with its checksum. Several processes may do so at the same time, so every
- * statement of a file must bear being run twice. Knows nothing of what the tables are for.
+ * statement of a file must bear being run twice.
  */
 import { createHash } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"

@@ -1,6 +1,6 @@
 /**
  * The folder that one alk process owns while it runs: its lock, its secret, and the places of the
- * broker's and the store's data. Knows nothing of what those two keep there.
+ * broker's and the store's data.
  */
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"

@@ -1,6 +1,6 @@
 /**
  * Notices that npm is gone. npm dies at once on a signal and does not stop what it runs, so a
- * program that npm started must end by itself. Knows nothing of how to end.
+ * program that npm started must end by itself.
  */
 import { Effect } from "effect"
 

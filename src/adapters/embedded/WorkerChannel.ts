@@ -1,7 +1,4 @@
-/**
- * Questions and answers over the channel between the first process and a worker. Knows nothing of
- * what is asked.
- */
+/** Questions and answers over the channel between the first process and a worker. */
 import { Effect } from "effect"
 
 type Message =

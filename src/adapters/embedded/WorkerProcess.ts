@@ -1,6 +1,6 @@
 /**
  * One life of a worker: a child process of the same program, from its start to its end, and the
- * channel over which it ends when this process is gone. Knows nothing of restarts.
+ * channel over which it ends when this process is gone.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { Deferred, Effect, Schema, type Scope } from "effect"

@@ -1,7 +1,7 @@
 /**
  * The folder of exports as files: below it a folder for each tenant, named by a hash, with a record
- * `exp_….json` of each job, its file `exp_….data`, and `exp_….stop` where somebody has asked for its
- * end. What is being written ends with `.partial`. Knows no keys and no limits of tenants.
+ * `exp_….json` of each job, its file `exp_….data`, and `exp_….stop` where its end was asked for.
+ * What is being written ends with `.partial`.
  */
 import { randomBytes } from "node:crypto"
 import { createReadStream, promises as fs, type StatsFs } from "node:fs"

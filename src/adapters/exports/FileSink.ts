@@ -1,6 +1,6 @@
 /**
  * A file that grows piece by piece: hashed, limited, and never at the cost of the last space of the
- * disk. Knows no job.
+ * disk.
  */
 import { createHash } from "node:crypto"
 import type { promises as fs } from "node:fs"

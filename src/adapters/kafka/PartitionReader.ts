@@ -129,8 +129,8 @@ export class ClusterReader {
 
   /**
    * A broker gives a batch that is larger than what is left of the limit only to the position that
-   * comes first with any records. So each comes first in its turn, or one behind others that always
-   * have records would get none.
+   * comes first with any records. The order is therefore rotated; otherwise a partition listed
+   * after busy ones would starve.
    */
   #turned(positions: ReadonlyArray<Position>): ReadonlyArray<Position> {
     const first = this.#turn % positions.length

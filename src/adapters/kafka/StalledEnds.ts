@@ -1,7 +1,8 @@
 /**
  * Says where readers of committed records stand still although records follow: a program has a
- * transaction open there. Whoever may write to a topic can do that to all of its readers, for as long
- * as the brokers allow (`transaction.max.timeout.ms`). Each reader tells what its fetches say.
+ * transaction open there. A client that may write to a topic can do that to all of its readers, for
+ * as long as the brokers allow (`transaction.max.timeout.ms`). Each reader tells what its fetches
+ * say.
  */
 import { Effect } from "effect"
 import type { Fetched } from "../../ports/EventLog.ts"

@@ -1,6 +1,6 @@
 /**
  * Creates the topics, counts their partitions, and gives them more. Whether a count is right, the
- * registry says: this knows nothing of it.
+ * registry says.
  */
 import { Effect, Schedule } from "effect"
 import type { Admin, IResourceConfigEntry, Kafka } from "kafkajs"
@@ -79,7 +79,8 @@ const topicConfig = (kind: TopicKind, settings: TopicSettings): Record<string, s
     case "quarantine":
       return { "retention.ms": "-1" }
     case "registry":
-      // The broker removes records by their keys, whoever has written them: the sequencer does instead.
+      // The broker removes records by their keys, whichever client wrote them: the sequencer does
+      // instead.
       return { "retention.ms": "-1", "segment.bytes": SEGMENT_BYTES }
     case "state":
     case "progress":

@@ -1,7 +1,7 @@
 /**
  * The two ways in which alk writes to Kafka: appending outside of transactions (commands, progress)
- * and the fenced transactions of a sequencer. Both have one send in flight. How a batch gets to its
- * leader is BatchSender's business; this file knows identities, transactions and their failures.
+ * and the fenced transactions of a sequencer. Both have one send in flight. BatchSender takes a
+ * batch to its leader; this file has identities, transactions and their failures.
  */
 import type net from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -493,7 +493,7 @@ class Transactions {
     }
     this.#sender.startCounting()
     const added = this.#addAll([...partitions.values()], shouldContinue)
-    // Whoever needs it waits for it; what fails before says why.
+    // Its users wait for it; what fails before says why.
     added.catch(() => undefined)
     return { partitions, added, begins: new Map(), shouldContinue }
   }
@@ -524,8 +524,8 @@ class Transactions {
   }
 
   /**
-   * Records that are signed with their offsets are, as if nobody else wrote there; `next` says where
-   * the first of each partition is expected.
+   * Records that are signed with their offsets are, as if there were no other writer; `next` says
+   * where the first of each partition is expected.
    */
   async #signed(
     records: ReadonlyArray<NewRecord>,

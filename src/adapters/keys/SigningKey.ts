@@ -1,6 +1,6 @@
 /**
  * Where the key that signs checkpoints comes from: a file of the configuration, or one that is made
- * once in the data folder. Hands out a signer, never the key; what is signed is not its business.
+ * once in the data folder. Hands out a signer, never the key; it does not look at what is signed.
  *
  * Rotation: replace the file and name the old one as the one before, or call `rotateSigningKey` for
  * the one in the data folder, and start the sequencers again. The old key endorses the new one and

@@ -71,7 +71,7 @@ const noteBreaks = (output: Output, { breaks, breaks_total }: VerifyReport): voi
   if (more > 0) output.note(`  and ${count(more)} more; --json lists them`)
 }
 
-/** What the service says of a chain that is no break of it. */
+/** What the service says of a chain that is not a break of it. */
 export const noticeLines = ({ notices = [] }: VerifyReport): ReadonlyArray<string> =>
   notices.map((notice) => plain(`  not established: ${notice}`))
 

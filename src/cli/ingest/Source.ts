@@ -1,4 +1,4 @@
-/** Where units come from: a file from a place on, or standard input. Knows nothing of what is sent. */
+/** Where units come from: a file from a place on, or standard input. */
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { type Format, type Place, type Unit, UnitReader } from "./Units.ts"

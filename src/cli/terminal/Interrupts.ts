@@ -1,6 +1,6 @@
 /**
- * Ctrl-C (SIGINT) and SIGTERM: what a command does before it ends by them. The second signal ends it at
- * once, as the system does. Knows no command and no file.
+ * Ctrl-C (SIGINT) and SIGTERM: what a command does before it ends by them. The second signal ends
+ * it at once, as the system does.
  */
 import { EXIT, type ExitCode } from "../Failure.ts"
 

@@ -1,4 +1,4 @@
-/** Reads what a person types, or what is sent on standard input. Knows nothing of what it is for. */
+/** Reads what a person types, or what is sent on standard input. */
 import { isUtf8 } from "node:buffer"
 import { createInterface } from "node:readline"
 import { Writable } from "node:stream"
@@ -25,7 +25,7 @@ export const ask = (question: string, isSecret = false): Promise<string> =>
     })
   })
 
-/** All of standard input. Rejects if it is no text. */
+/** All of standard input. Rejects if it is not a text. */
 export const standardInput = async (): Promise<string> => {
   const chunks: Array<Buffer> = []
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer)

@@ -1,4 +1,4 @@
-/** Spans of a run as a tree with bars of their times, for a terminal. Knows no API. */
+/** Spans of a run as a tree with bars of their times, for a terminal. */
 import { duration } from "../../domain/Duration.ts"
 import { cut, pad, plain, widthOf } from "./Table.ts"
 

@@ -1,6 +1,6 @@
 /**
  * Sends events to the service, and reads what became of each: a batch for the queue, and one alone
- * for callers that wait. Knows nothing of queues.
+ * for callers that wait.
  */
 import { parseJson } from "../../domain/json/Json.ts"
 import { ApiFailure } from "../ApiFailure.ts"

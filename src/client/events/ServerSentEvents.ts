@@ -1,7 +1,4 @@
-/**
- * Reads the text of Server-Sent Events as it comes (WHATWG HTML, 9.2.6). Knows no connection and
- * nothing of what the messages say.
- */
+/** Reads the text of Server-Sent Events as it comes (WHATWG HTML, 9.2.6). */
 
 export interface Message {
   /** `message` unless the stream names another. */

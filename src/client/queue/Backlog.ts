@@ -1,7 +1,4 @@
-/**
- * What waits to be sent, in the order in which it was logged, within limits of memory. Knows no
- * service and no time.
- */
+/** What waits to be sent, in the order in which it was logged, within limits of memory. */
 
 /** One thing to send. It is text from the moment it is logged: what a caller changes later is late. */
 export interface Item {

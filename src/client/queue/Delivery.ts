@@ -1,7 +1,7 @@
 /**
  * Sends what was logged, in order and one request at a time, until the service has it. A request
- * without an answer is sent again as it was, which is safe because every item has an id; the service
- * counts it once. Knows nothing of what items are.
+ * without an answer is sent again as it was, which is safe because every item has an id; the
+ * service counts it once.
  */
 import { parseJson } from "../../domain/json/Json.ts"
 import { ApiFailure, UNEXPECTED } from "../ApiFailure.ts"
@@ -249,7 +249,7 @@ export class Delivery {
     }
   }
 
-  /** Waits until the time is over, or somebody flushes. */
+  /** Waits until the time is over, or until a flush. */
   async #wait(ms: number): Promise<void> {
     if (this.#end.signal.aborted) return
     this.#pause = new AbortController()

@@ -1,6 +1,6 @@
 /**
- * Checks chains record by record, as consumers of the public topics read them: the place of each, its
- * link to the one before it, and its own hashes. Knows no broker; memory is per tenant, not per record.
+ * Checks chains record by record, as consumers of the public topics read them: the place of each,
+ * its link to the one before it, and its own hashes. Memory is per tenant, not per record.
  */
 import { GENESIS_HASH } from "./Hashes.ts"
 import { PendingErasures } from "./PendingErasures.ts"
@@ -94,8 +94,8 @@ export class ChainVerifier {
   }
 
   /**
-   * Erased records of which no record says that they were erased: stripped of their details by
-   * somebody else, unless the erasure is yet to be read.
+   * Erased records of which no record says that they were erased: stripped of their details without
+   * an erasure, unless the erasure is yet to be read.
    */
   get unexplainedErasures(): ReadonlyArray<Omit<ChainHead, "hash">> {
     return [...this.#chains.values()].flatMap(({ erased, scheme, tenant }) =>

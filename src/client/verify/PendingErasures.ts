@@ -1,6 +1,6 @@
 /**
- * Records without their details, until the record of the chain is read that says who erased them. One
- * that stays was stripped by somebody else.
+ * Records without their details, until the record of the chain is read that says who erased them.
+ * One that stays was stripped without an erasure.
  */
 import { isObject, type JsonObject } from "../../domain/json/Json.ts"
 import type { ChainRecord } from "./Recompute.ts"

@@ -120,7 +120,7 @@ const eventCore = (fields: JsonObject, detailsHash: string | undefined): JsonObj
   })
 }
 
-/** Members of a fact that are no part of its content. */
+/** Members of a fact that are not part of its content. */
 const outsideOfFact: ReadonlyArray<string> = [
   ...ofChain,
   "chain_sequence",
@@ -156,7 +156,7 @@ const eventMembers: Readonly<Record<string, ReadonlyArray<string>>> = {
   resource: ["id", "name", "type"]
 }
 
-/** A member that somebody has added: nothing says that it is genuine. */
+/** A member that was added: nothing says that it is genuine. */
 const unhashedMember = ({ fields, scheme }: ChainRecord): string | undefined => {
   if (scheme === "alk-trace-v1") return undefined
   for (const [outer, known] of Object.entries(eventMembers)) {

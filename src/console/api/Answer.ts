@@ -1,6 +1,7 @@
 /**
- * An answer of the API as a component sees it: loading, there, or refused; asked again on a beat while
- * somebody is looking. What was there stays while it is asked again, and says so when that fails.
+ * An answer of the API as a component sees it: loading, there, or refused; asked again on a beat
+ * while the page is in use. What was there stays while it is asked again, and says so when that
+ * fails.
  */
 import { useCallback, useEffect, useState } from "preact/hooks"
 import { ApiFailure, call, type SessionKind } from "./Client.ts"

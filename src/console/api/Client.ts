@@ -47,7 +47,7 @@ interface AskOptions extends CallOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** What a response that is no success says; a lost session is counted. */
+/** What a response that is not a success says; a lost session is counted. */
 const refusalOf = (
   response: Response,
   isPublic = false,

@@ -1,8 +1,6 @@
-/**
- * Whether somebody is looking: pages ask for news only then, so that a session that nobody uses ends.
- */
+/** Whether the page is in use: pages ask for news only then, so that an unused session ends. */
 
-/** Milliseconds without a key, a click or a movement after which nobody is there. */
+/** Milliseconds without a key, a click or a movement after which a page counts as unused. */
 const AWAY_AFTER_MS = 15 * 60_000
 
 let lastSeen = Date.now()

@@ -315,7 +315,7 @@ const useRate = ({ at, data }: Answer<Chain>): number | undefined => {
     : Math.round(((last.length - first.length) * 60_000) / (last.at - first.at))
 }
 
-/** Both chains are empty: nobody has sent anything. */
+/** Both chains are empty: nothing was sent yet. */
 const isNew = (events: Chain, traces: Chain): boolean => events.length === 0 && traces.length === 0
 
 export const Overview = () => {

@@ -69,7 +69,7 @@ export const State = ({
   </span>
 )
 
-/** What a verification says that is no break of the chain, and that it does not establish. */
+/** What a verification says that is not a break of the chain, and that it does not establish. */
 export const Notices = ({
   notices = []
 }: {

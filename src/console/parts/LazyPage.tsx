@@ -1,7 +1,4 @@
-/**
- * Pages whose code is loaded when they are first shown, or by `loadPages` before. Knows nothing of what is
- * on them.
- */
+/** Pages whose code is loaded when they are first shown, or by `loadPages` before. */
 import { useSignal } from "@preact/signals"
 import type { ComponentType } from "preact"
 import { useEffect } from "preact/hooks"
@@ -48,7 +45,7 @@ export const lazyPage = <Props extends object>(load: Load<Props>): ComponentType
   }
 }
 
-/** Loads every page, so that none has to be waited for; whoever opens one that failed is told. */
+/** Loads every page, so that none has to be waited for; opening one that failed shows why. */
 export const loadPages = (): void => {
   for (const load of loads) load().catch(() => undefined)
 }

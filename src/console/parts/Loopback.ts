@@ -1,4 +1,4 @@
-/** Addresses that lead to the machine of the reader, whoever that is. Pure. */
+/** Addresses that lead to the machine of the reader. Pure. */
 
 const NAMES = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 

@@ -1,7 +1,8 @@
 /**
  * What models were asked and have answered, and what tools were given and returned, out of the
- * metadata of a span: by the attributes of the OpenTelemetry conventions for generative AI, OpenInference,
- * OpenLLMetry and the Vercel AI SDK. Whatever has another form is left to the JSON. Pure.
+ * metadata of a span: by the attributes of the OpenTelemetry conventions for generative AI,
+ * OpenInference, OpenLLMetry and the Vercel AI SDK. Whatever has another form is left to the JSON.
+ * Pure.
  */
 import { type Fields, isObject, parseJson } from "../../domain/json/Json.ts"
 

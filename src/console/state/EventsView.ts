@@ -110,7 +110,7 @@ export const filterOf = (
 export const pathWith = (path: string, filter: string, more: string): string =>
   `${path}?${[filter, more].filter((part) => part !== "").join("&")}`
 
-/** A view that somebody gave a name. */
+/** A view with a name. */
 export interface SavedView {
   readonly name: string
   readonly address: string

@@ -22,7 +22,7 @@ export interface EvidenceView {
   readonly from: string | undefined
   readonly to: string | undefined
   readonly where: string
-  /** Id of the execution whose time this is: somebody came from its page. */
+  /** Id of the execution whose time this is: the visitor came from its page. */
   readonly execution: string | undefined
   /** Id of the export that is looked at. */
   readonly export: string | undefined

@@ -24,7 +24,7 @@ export const firstSeen = (
     : { stage, done: progress.done, at }
 }
 
-/** Milliseconds that are left of the stage; undefined where nobody can say. */
+/** Milliseconds that are left of the stage; undefined where it is unknown. */
 export const timeLeft = (
   first: Seen | undefined,
   { progress }: Pick<ExportJob, "progress">,

@@ -1,5 +1,5 @@
 /**
- * What the service says of itself, read now and then while somebody is looking: the last minutes of
+ * What the service says of itself, read now and then while the page is in use: the last minutes of
  * its metrics, and whether its parts are ready. A reading that failed is known as such.
  */
 import { signal } from "@preact/signals"

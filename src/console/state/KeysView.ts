@@ -1,7 +1,4 @@
-/**
- * What the page of keys shows, as its address says it, and how a key stands. Pure; knows nothing of how
- * keys are made.
- */
+/** What the page of keys shows, as its address says it, and how a key stands. Pure. */
 import type { ApiKey } from "../../client/gen/Api.d.ts"
 
 export const parts = ["keys", "log"] as const

@@ -20,6 +20,6 @@ export const rateOf = (samples: ReadonlyArray<Sample>): number | undefined => {
   return Math.max(0, ((last.done - first.done) / (last.at - first.at)) * 1_000)
 }
 
-/** Seconds that are left at this rate; undefined where nobody can say. */
+/** Seconds that are left at this rate; undefined where it is unknown. */
 export const secondsLeft = (left: number, rate: number | undefined): number | undefined =>
   left <= 0 ? 0 : rate === undefined || rate === 0 ? undefined : left / rate

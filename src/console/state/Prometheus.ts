@@ -1,6 +1,6 @@
 /**
  * The text format of Prometheus (0.0.4) as numbers: samples with their labels, and quantiles of
- * histograms. Pure; knows no metric by name.
+ * histograms. Pure.
  */
 
 export interface MetricSample {
@@ -21,7 +21,7 @@ const escapes: Readonly<Record<string, string>> = { n: "\n", "\\": "\\", '"': '"
 const unescaped = (text: string): string =>
   text.replaceAll(/\\(.)/g, (whole, character: string) => escapes[character] ?? whole)
 
-/** The labels between braces, and the text after them; undefined if it is none. */
+/** The labels between braces, and the text after them; undefined if it is not one. */
 const labelsIn = (
   text: string
 ): { readonly labels: Readonly<Record<string, string>>; readonly rest: string } | undefined => {
@@ -57,7 +57,7 @@ const sampleOf = (line: string): MetricSample | undefined => {
     : { name, labels: found.labels, value }
 }
 
-/** What a text says; lines that are no samples are passed over. */
+/** What a text says; lines that are not samples are passed over. */
 export const parseMetrics = (text: string): Metrics => {
   const metrics = new Map<string, Array<MetricSample>>()
   for (const line of text.split("\n")) {

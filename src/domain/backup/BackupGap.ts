@@ -4,7 +4,7 @@
  */
 import type { Chain } from "../chain/Chains.ts"
 
-/** A checkpoint that somebody has kept. */
+/** A checkpoint that was kept outside of the service. */
 export interface KeptCheckpoint {
   readonly tenantId: string
   readonly chain: Chain

@@ -1,7 +1,6 @@
 /**
  * The manifest of a backup: which parts of which topics the folder holds, in which files with which
- * hashes, and how far each chain reaches. What it does not name is not part of the backup. Knows no
- * file system.
+ * hashes, and how far each chain reaches. What it does not name is not part of the backup.
  */
 import { Schema } from "effect"
 import { chains } from "../chain/Chains.ts"

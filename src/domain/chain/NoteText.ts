@@ -81,7 +81,7 @@ export const splitNote = (
     : undefined
 }
 
-/** What the text of a checkpoint says; undefined if it is none. */
+/** What the text of a checkpoint says; undefined if it is not one. */
 export const claimIn = (text: string): TreeClaim | undefined => {
   const [origin, size = "", root = "", ...extensions] = text.slice(0, -1).split("\n")
   const hash = bytesOfBase64(root)

@@ -1,6 +1,6 @@
 /**
  * Conditions as parameters of the API write them: a sign at the end of a name, several values with
- * commas, `*` for what starts with a text. Knows no field and no value that a field may have.
+ * commas, `*` for what starts with a text.
  */
 import { Result } from "effect"
 import type { Comparison } from "./where/Expression.ts"

@@ -36,7 +36,7 @@ export const emptyFilter: EventFilter = { metadata: [] }
 /** A condition as the parameter of the API that asks for it. */
 export type NamedCondition = readonly [name: string, value: string]
 
-/** The conditions of a filter that are no bounds, as parameters of the API. */
+/** The conditions of a filter that are not bounds, as parameters of the API. */
 export const conditionsOf = (filter: EventFilter): ReadonlyArray<NamedCondition> => {
   const { actionPrefix, metadata, q, where } = filter
   const exact = filterFields.flatMap(({ filter: { key }, name }): ReadonlyArray<NamedCondition> => {

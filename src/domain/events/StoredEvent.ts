@@ -26,7 +26,7 @@ export const isEvent = (value: unknown): value is AuditEvent =>
   && areStringsOrAbsent(value["resource"], "name")
   && (value["metadata"] === undefined || isObject(value["metadata"]))
 
-/** The event that a stored text holds, unchecked but for its types; undefined if it is none. */
+/** The event that a stored text holds, unchecked but for its types; undefined if it is not one. */
 export const parseEvent = (storedJson: string): AuditEvent | undefined => {
   try {
     const value = parseJson(storedJson)

@@ -1,6 +1,6 @@
 /**
- * What a partition of a topic has to forget: it learns from the records that count, in their order, and
- * then says of every record what becomes of it. Whoever rewrites segments knows nothing else.
+ * What a partition of a topic has to forget: it learns from the records that count, in their order,
+ * and then says of every record what becomes of it.
  */
 import { type ChainLink, follows, linkOf } from "../chain/ChainLink.ts"
 import type { Chain } from "../chain/Chains.ts"
@@ -46,7 +46,7 @@ export class ChainOrder {
     return link
   }
 
-  /** Undefined for what is no link of the tenant that the record's key names. */
+  /** Undefined for what is not a link of the tenant that the record's key names. */
   linkOf({ key, value }: TopicRecord): ChainLink | undefined {
     const link = value === null ? undefined : linkOf(value, this.#chain)
     return link !== undefined && link.tenantId === key?.toString() ? link : undefined

@@ -1,6 +1,6 @@
 /**
- * Reading the JSON of internal records without trusting it: a client that may write to Kafka may write
- * anything. Each member is checked before it is used, and what is wrong is named. Knows no topic.
+ * Reading the JSON of internal records without trusting it: a client that may write to Kafka may
+ * write anything. Each member is checked before it is used, and what is wrong is named.
  */
 import { parseTimestamp } from "../Timestamp.ts"
 import { type Fields, isObject, parseJson } from "./Json.ts"

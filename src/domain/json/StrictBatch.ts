@@ -1,7 +1,7 @@
 /**
- * Reads the items of a request one by one: `{"events": [...]}`, the array alone, or one a line. What an item holds is
- * StrictJson's business; here is where it begins and ends, and how many there may be. No more than one
- * item is read in one step.
+ * Reads the items of a request one by one: `{"events": [...]}`, the array alone, or one a line.
+ * StrictJson reads what an item holds; here is where it begins and ends, and how many there may be.
+ * No more than one item is read in one step.
  */
 import { isUtf8 } from "node:buffer"
 import type { Sliced } from "../Slices.ts"
@@ -84,7 +84,7 @@ function* valueAt(
   const read = yield* parseWalked(text, walk, options, ({ at, what }) =>
     cursor.expected(what, walk.start + Buffer.byteLength(text.slice(0, at)))
   )
-  // Of a text that is too long nobody has said yet that it never ends.
+  // That a text is too long does not say yet that it never ends.
   return walk.isWhole ? read : cursor.expected("a closing quote")
 }
 
@@ -163,10 +163,10 @@ function* readWrapper(cursor: JsonCursor, reading: ItemsRead): Sliced<StrictBatc
 }
 
 /**
- * Read a batch, `{"<member>": [...]}` or the array alone, with 1 to `itemsMax` items. What is wrong inside an item is
- * that item's problem, with the path inside it, and the other items are read. What is beside the
- * array is not stored, so it may be unstorable; the whole text is refused if it is no JSON
- * (`invalid_json`) or has no such array or two of them (`invalid_request`).
+ * Read a batch, `{"<member>": [...]}` or the array alone, with 1 to `itemsMax` items. What is wrong
+ * inside an item is that item's problem, with the path inside it, and the other items are read.
+ * What is beside the array is not stored, so it may be unstorable; the whole text is refused if it
+ * is no JSON (`invalid_json`) or has no such array or two of them (`invalid_request`).
  */
 export function* parseStrictBatch(
   body: Buffer,

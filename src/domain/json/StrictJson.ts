@@ -1,8 +1,7 @@
 /**
  * Reads JSON exactly or refuses it: what a client sent must come back as the same data after its
  * numbers were stored as doubles and the whole as RFC 8785. One pass over the bytes finds out
- * whether anything may be wrong, and only then a slower scanner says what and where. Knows nothing
- * of events.
+ * whether anything may be wrong, and only then a slower scanner says what and where.
  */
 import { isUtf8 } from "node:buffer"
 import { finish, type Sliced } from "../Slices.ts"

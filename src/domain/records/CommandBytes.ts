@@ -109,7 +109,7 @@ const decodeBytes = (value: Buffer): Command => {
   return { ...header, events: readEventBatch(count, value.subarray(eventsAt)) }
 }
 
-/** The format that the header `alk-format` names; NaN for what is no number. */
+/** The format that the header `alk-format` names; NaN for what is not a number. */
 export const formatIn = (header: Buffer | undefined): number => Number(header?.toString())
 
 /**

@@ -1,7 +1,7 @@
 /**
- * Which writer wrote a command, and in which place: by this a copy of a genuine command is known.
- * Each writer of `alk.commands` counts what it writes; what it counted is applied in that order, so
- * a number that is not above the last one of the same writer is a copy's.
+ * The writer of a command and its running number, by which a replayed command is recognised. Each
+ * writer of `alk.commands` numbers its commands from 1, and they are applied in that order. A
+ * number not above the writer's last one is a replay.
  */
 import { randomBytes } from "node:crypto"
 
@@ -68,8 +68,8 @@ export interface AppliedCommands {
 }
 
 /**
- * Why a command is taken for a copy; undefined if it is none. `receivedMicros`: when it was received, if
- * it can be read.
+ * Why a command is taken for a copy; undefined if it is not one. `receivedMicros`: when it was
+ * received, if it can be read.
  */
 export const copyRefusal = (
   { number, writer }: WriterPosition,

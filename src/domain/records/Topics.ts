@@ -1,6 +1,6 @@
 /**
- * The names of the Kafka topics and the marks on their records. Knows nothing of a client: the
- * adapters turn these names into connections, schemas/asyncapi.yaml describes the public ones.
+ * The names of the Kafka topics and the marks on their records. The adapters turn these names into
+ * connections, schemas/asyncapi.yaml describes the public ones.
  */
 
 /** Topics that hold one partition per sequencer actor, all with the same partition count. */

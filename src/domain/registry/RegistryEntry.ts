@@ -107,7 +107,7 @@ export const ShareLink = Schema.Struct({
 }).annotate({ identifier: "ShareLink" })
 export type ShareLink = typeof ShareLink.Type
 
-/** A browser that somebody has signed in with a key: it may do what the key may, for a while. */
+/** A browser that was signed in with a key: it may do what the key may, for a while. */
 export const Session = Schema.Struct({
   id: form(ID, "Names the session; not its token."),
   tenant_id: tenant("Whose events it shows; `_system` with the admin token."),
@@ -147,7 +147,7 @@ export type SigningKey = typeof SigningKey.Type
  */
 export const DATA_VERSION = 2
 
-/** The version of what is written as long as nobody has added partitions. */
+/** The version of what is written as long as no partitions were added. */
 export const FIRST_DATA_VERSION = 1
 
 /** The id of the only record of its kind. */

@@ -1,6 +1,6 @@
 /**
  * Sessions of the console: what may be done to them, and when they end. One that has ended leaves
- * the registry a day later; that somebody signed in and out is in the chain of the system tenant.
+ * the registry a day later; each sign-in and sign-out is in the chain of the system tenant.
  */
 import { formatMicros, microsOf } from "../Timestamp.ts"
 import type { RegistryEntry, RegistryRemoval, Session } from "./RegistryEntry.ts"

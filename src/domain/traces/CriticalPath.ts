@@ -1,7 +1,7 @@
 /**
  * What an execution has waited for at each moment, found by walking backwards from its end: from a
  * span into the child that ended last before the moment, and when that began, on to the child that
- * ended last before. What no child explains is the span's own time. Pure; knows no clock.
+ * ended last before. What no child explains is the span's own time. Pure.
  */
 import { Schema } from "effect"
 import { time } from "../Forms.ts"

@@ -222,8 +222,8 @@ export const isFact = (value: unknown): value is TraceFact => {
 }
 
 /**
- * The fact that a stored text holds, unchecked but for its types; undefined if it is none. Hot path:
- * the projection and verification read every fact so. A property test ties it to the schema.
+ * The fact that a stored text holds, unchecked but for its types; undefined if it is not one. Hot
+ * path: the projection and verification read every fact so. A property test ties it to the schema.
  */
 export const parseFact = (storedJson: string): TraceFact | undefined => {
   try {
@@ -260,7 +260,7 @@ export const recomputedFact = (fact: TraceFact, storedJson: string): RecomputedF
   return { fact, detailsHash, contentHash, hash, exact: storedJson === written }
 }
 
-/** The same of a stored text alone. Undefined if it is no fact. */
+/** The same of a stored text alone. Undefined if it is not a fact. */
 export const recomputeFact = (storedJson: string): RecomputedFact | undefined => {
   try {
     const fact = parseFact(storedJson)

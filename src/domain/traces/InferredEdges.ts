@@ -1,7 +1,7 @@
 /**
- * Edges that nobody has recorded, but that metadata and times of the spans tell of: each with the
- * rule that has found it. They are found when a graph is read, so they are outside of hash, chain
- * and digest. Never where a recorded edge leads from and to the same spans, and never against the
+ * Edges that were not recorded, but follow from metadata and times of the spans: each with the rule
+ * that has found it. They are found when a graph is read, so they are outside of hash, chain and
+ * digest. Never where a recorded edge leads from and to the same spans, and never against the
  * recorded ones: both together have no cycle that those alone don't have.
  */
 

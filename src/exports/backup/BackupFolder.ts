@@ -1,6 +1,6 @@
 /**
- * The folder of a backup on disk: files that are there whole or not at all, named by their hashes, and
- * the manifest that says which of them count. Knows nothing of topics' contents.
+ * The folder of a backup on disk: files that are there whole or not at all, named by their hashes,
+ * and the manifest that says which of them count.
  */
 import { hash } from "node:crypto"
 import * as fs from "node:fs"
@@ -34,7 +34,7 @@ const MAC = ".mac"
 /** Bytes of a segment's records at most: one is ended by the record that makes it large. */
 const CONTENT_BYTES_MAX = 4 * MESSAGE_BYTES_MAX
 
-/** Nobody but the owner reads a backup: it holds what the log holds. */
+/** Only the owner reads a backup: it holds what the log holds. */
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
 

@@ -1,6 +1,6 @@
 /**
- * Checkpoints that somebody has kept outside of the service, as `alk chain keep` writes them, a line of
- * JSON each, or as the signed notes themselves. Knows no file.
+ * Checkpoints that were kept outside of the service, as `alk chain keep` writes them, a line of
+ * JSON each, or as the signed notes themselves.
  */
 import type { KeptCheckpoint } from "../../domain/backup/BackupGap.ts"
 import { chainOfTree } from "../../domain/chain/Chains.ts"

@@ -47,7 +47,7 @@ import { keysOfRegistry } from "./VerifyBackup.ts"
 const SEGMENT_BYTES = 32 * 1_048_576
 /** The batch that has the record comes whole, however large it is. */
 const BATCH_LIMITS = { waitMs: 0, maxBytes: 1 }
-/** How often the registry is looked at again while somebody changes it. */
+/** How often the registry is looked at again while it is being changed. */
 const QUIET_ATTEMPTS = 20
 const QUIET_PAUSE = "100 millis"
 /** Above the time after which the broker ends a transaction that its writer has left open. */
@@ -260,8 +260,8 @@ const partitionsIn = (registry: ReadonlyMap<string, BackupRecord>): number | und
 }
 
 /**
- * The registry and the changelog of the partition that writes it, at a moment at which nobody changed
- * it. Where there is none the registry is some milliseconds ahead.
+ * The registry and the changelog of the partition that writes it, at a moment at which it did not
+ * change. Where there is none the registry is some milliseconds ahead.
  */
 const cutRegistry = Effect.fnUntraced(function* (taking: Taking) {
   const { log } = taking.source

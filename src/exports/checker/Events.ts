@@ -9,7 +9,7 @@ import { isSequence, jsonOfLine } from "./Lines.ts"
 const isPlacedEvent = (value: unknown): value is AuditEvent =>
   isEvent(value) && isSequence(value.sequence_number)
 
-/** The event of a line, or undefined if it is none. */
+/** The event of a line, or undefined if it is not one. */
 export const eventOf = (line: string): AuditEvent | undefined => jsonOfLine(line, isPlacedEvent)
 
 /** What was erased of an event, and when: as often as it was asked for. */
@@ -42,7 +42,7 @@ export const eventFault = (
 
 const SEQUENCE_MEMBER = '"sequence_number":'
 
-/** The last sequence number in a line that is no event, at most 15 digits; or 0. */
+/** The last sequence number in a line that is not an event, at most 15 digits; or 0. */
 export const saidSequence = (line: string): number => {
   const place = line.lastIndexOf(SEQUENCE_MEMBER)
   const digits = /^[0-9]{0,15}/.exec(line.slice(place + SEQUENCE_MEMBER.length))

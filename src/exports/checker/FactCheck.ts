@@ -159,7 +159,7 @@ export class FactCheck {
     )
   }
 
-  /** A line of executions or spans; undefined, and a problem, if it is none. */
+  /** A line of executions or spans; undefined, and a problem, if it is not one. */
   #objectOf(file: string, line: string | undefined): Fields | undefined {
     const value = line === undefined ? undefined : jsonOf(line)
     if (isObject(value) && isCanonical(value)) return value

@@ -30,7 +30,7 @@ const isPlacedFact = (value: unknown): value is TraceFact => {
   )
 }
 
-/** The fact of a line, or undefined if it is none. */
+/** The fact of a line, or undefined if it is not one. */
 export const factOf = (line: string): TraceFact | undefined => jsonOfLine(line, isPlacedFact)
 
 /** What is wrong with a fact by itself, or undefined. If its details may be gone is seen later. */

@@ -10,10 +10,10 @@ export interface Records<Item> {
   readonly chain: PackChain
   /** True if there has to be one for each link. */
   readonly isComplete: boolean
-  /** The record of a line; undefined if it is none. */
+  /** The record of a line; undefined if it is not one. */
   read(line: string): Item | undefined
   sequenceOf(item: Item): number
-  /** The sequence in a line that is no record, or 0. */
+  /** The sequence in a line that is not a record, or 0. */
   saidIn(line: string): number
   /** What is wrong with the number of a record that is in the place of another one. */
   renumbered(item: Item, link: Link): Fault | undefined

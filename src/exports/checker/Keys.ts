@@ -98,7 +98,9 @@ export const keysOfText = (text: string): ReadonlyArray<GivenKey> => {
 const isTime = (value: unknown): value is string =>
   typeof value === "string" && parseTimestamp(value) === value
 
-/** What the statement of a key says of the next one, whoever signed it; undefined if it is none. */
+/**
+ * What the statement of a key says of the next one, whoever signed it; undefined if it is not one.
+ */
 export const statementOf = (note: string): Endorsement | undefined => {
   const split = NOT_IN_NOTES.test(note) ? undefined : noteOf(note)
   return split && endorsementIn(split.text)

@@ -80,7 +80,7 @@ const isTooDeep = (text: string): boolean => {
   return false
 }
 
-/** The value of a JSON text; undefined if it is none, or nested too deep. */
+/** The value of a JSON text; undefined if it is not one, or nested too deep. */
 export const jsonOf = (text: string): unknown => {
   if (isTooDeep(text)) return undefined
   try {

@@ -19,7 +19,7 @@ const cutNotice = (text: string): string => {
   return `${characters.slice(0, NOTICE_LENGTH_MAX).join("")}…`
 }
 
-/** What the service says of a chain that is no break of it, as sentences of a report. */
+/** What the service says of a chain that is not a break of it, as sentences of a report. */
 const noticesOf = (report: unknown, records: string): ReadonlyArray<string> => {
   const said = (isObject(report) ? report["notices"] : undefined) ?? []
   const notices: ReadonlyArray<unknown> = Array.isArray(said) ? said : [said]

@@ -1,7 +1,7 @@
 /**
- * Which class and activity of OCSF an action is, by the names in it: the class by what the action is
- * done to and by its last word, the activity by its last word. What has no clear name is API Activity
- * and Other. Knows nothing of events.
+ * Which class and activity of OCSF an action is, by the names in it: the class by what the action
+ * is done to and by its last word, the activity by its last word. What has no clear name is API
+ * Activity and Other.
  * Source: OCSF 1.4.0, classes 3001, 3002, 3004 and 6003.
  */
 

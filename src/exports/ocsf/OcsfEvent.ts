@@ -1,7 +1,7 @@
 /**
  * A stored event as an event of OCSF (schema.ocsf.io), version 1.4.0, without losing anything: what
  * OCSF has no attribute for, the facts of the chain above all, is in `unmapped`, so that the stored
- * event and its hashes can be computed from it. Knows nothing of requests or files.
+ * event and its hashes can be computed from it.
  */
 import { isIP } from "node:net"
 import { Schema } from "effect"

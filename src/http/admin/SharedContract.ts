@@ -23,7 +23,7 @@ import { NDJSON_TYPE, PDF_TYPE, ZIP_TYPE } from "../messages/MediaTypes.ts"
 import { VerifyLines } from "../verification/VerifySchemas.ts"
 import { coverFields, exampleCover } from "./ShareContract.ts"
 
-/** Verifications under way at once of one link, in each process: its bearer is nobody's customer. */
+/** Verifications under way at once of one link, in each process: no tenant pays for its bearer. */
 export const SHARED_CHECKS_MAX = 1
 
 /** The link whose token the current request came with. */

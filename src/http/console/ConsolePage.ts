@@ -1,6 +1,6 @@
 /**
  * The document of the console: a head that names its files, and an empty body. Nothing of a tenant
- * is in it, so everybody may fetch it; what it shows, it asks the API for.
+ * is in it, so it needs no key; what it shows, it asks the API for.
  */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -11,7 +11,9 @@ import { CurrentRequest } from "../messages/CurrentRequest.ts"
 import { HTML_TYPE, JSON_TYPE, negotiate } from "../messages/MediaTypes.ts"
 import { FILES_PATH } from "./ConsolePaths.ts"
 
-/** Scripts, styles and answers of this address only, no text is ever code, and nobody frames it. */
+/**
+ * Scripts, styles and answers of this address only, no text is ever code, and no page may frame it.
+ */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; worker-src 'self'; "
   + "img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'self'; "

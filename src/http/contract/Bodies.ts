@@ -1,6 +1,6 @@
 /**
  * JSON bodies as schemas: what the OpenAPI document shows is what is read. What a schema refuses is
- * refused with the name of the field and what its value must be. Knows no route.
+ * refused with the name of the field and what its value must be.
  */
 import { Schema, SchemaAST, type SchemaIssue } from "effect"
 import { isText } from "../../domain/events/AuditEvent.ts"

@@ -164,7 +164,7 @@ const completeParameter = (parameter: Json): Json => {
 const REST_PATH = "/*"
 const REST_PARAMETER = "index"
 
-/** OpenAPI knows no parameter with slashes: it is named, and marked as one. */
+/** OpenAPI has no parameter with slashes: it is named, and marked as one. */
 const namedRest = ([path, item]: [string, Json]): [string, Json] => {
   if (!path.endsWith(REST_PATH)) return [path, item]
   const named = (parameter: Json) =>

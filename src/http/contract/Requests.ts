@@ -1,6 +1,6 @@
 /**
  * What a request holds, as schemas: the query, and the ids in a path. Each reads itself, says how
- * it is refused, and describes itself for the OpenAPI document. Knows no route.
+ * it is refused, and describes itself for the OpenAPI document.
  */
 import { Effect, Schema, SchemaGetter, SchemaIssue } from "effect"
 import type { HttpApiEndpoint } from "effect/http-api"
@@ -156,7 +156,7 @@ export const lateQueryOf = <P extends Parameters, A = ValuesOf<P>>(
   return querySchema({ ...known, parameters }, (texts) => refusable(() => readNow(texts)))
 }
 
-/** The parameters that an endpoint knows. One without a query knows none. */
+/** The parameters that an endpoint knows. One without a query has none. */
 export const queryTableOf = ({ query }: HttpApiEndpoint.Top): QueryTable =>
   (query?.ast.annotations?.[TABLE] as QueryTable | undefined) ?? { parameters: {} }
 

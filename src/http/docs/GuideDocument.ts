@@ -1,6 +1,6 @@
 /**
  * The HTML documents of the guide: a page, the list of pages, and what a wrong address gets. They
- * need no script and load nothing but pictures of this address. Knows no Markdown and no file.
+ * need no script and load nothing but pictures of this address.
  */
 import { createHash } from "node:crypto"
 import { Html, html, nothing } from "../../exports/report/Html.ts"

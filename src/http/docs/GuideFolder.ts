@@ -1,6 +1,6 @@
 /**
  * The files of the guide as they are in `docs`, read by their listed names: a request never becomes
- * a path, and a link in the folder that leads out of it is no file. Knows no HTML.
+ * a path, and a link in the folder that leads out of it is no file.
  */
 import { readdir, readFile, realpath } from "node:fs/promises"
 import { join, sep } from "node:path"

@@ -1,6 +1,6 @@
 /**
  * Markdown as HTML that runs nothing: raw HTML in it is shown as text, and links are those that the
- * caller resolves. Knows no page and no address.
+ * caller resolves.
  */
 import { lexer, Parser, Renderer, type Tokens, type TokensList, walkTokens } from "marked"
 import { Html, html, nothing } from "../../exports/report/Html.ts"

@@ -1,6 +1,6 @@
 /**
  * The parameters that narrow events, shared by the list, the statistics and the stream, and their
- * translation into the domain's filter. Knows nothing of how a filter is applied.
+ * translation into the domain's filter.
  */
 import { Result } from "effect"
 import { defined } from "../../domain/Defined.ts"

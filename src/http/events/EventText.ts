@@ -1,6 +1,6 @@
 /**
  * Stored events as the bytes of a table: lines of the JSON that is stored, each chunk of events one
- * chunk of bytes, or of OCSF, or CSV. Knows no request.
+ * chunk of bytes, or of OCSF, or CSV.
  */
 import { Effect, Stream } from "effect"
 import { BYTE_ORDER_MARK } from "../../domain/CsvText.ts"

@@ -1,7 +1,7 @@
 /**
- * Conditions of a request, read into what a filter holds: a single exact value as the condition that
- * the store finds fastest, every other one as a part of the expression in `where`, so that there is
- * one meaning. Knows nothing of where the texts come from.
+ * Conditions of a request, read into what a filter holds: a single exact value as the condition
+ * that the store finds fastest, every other one as a part of the expression in `where`, so that
+ * there is one meaning.
  */
 import { Result } from "effect"
 import { readValues, type ValueText } from "../../domain/events/ConditionText.ts"

@@ -1,6 +1,6 @@
 /**
  * Serves the live stream: reads where to start, and passes on the feed's bytes until the feed, the
- * client or the process ends it. What an event looks like on the wire is the feed's business.
+ * client or the process ends it. The feed decides what an event looks like on the wire.
  */
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"

@@ -1,7 +1,4 @@
-/**
- * What a file of an export is called and which type it has, for answers and for jobs. Knows no
- * content.
- */
+/** What a file of an export is called and which type it has, for answers and for jobs. */
 import { CSV_CONTENT_TYPE } from "../events/EventText.ts"
 import { NDJSON_TYPE, PDF_TYPE, ZIP_TYPE } from "../messages/MediaTypes.ts"
 

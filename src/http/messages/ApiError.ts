@@ -1,7 +1,6 @@
 /**
  * What the API refuses and how it says so: the closed list of codes with their statuses, and the
- * two body forms in which an error leaves the process. Knows no route and no cause; the refusing
- * side names the code.
+ * two body forms in which an error leaves the process. The refusing side names the code.
  */
 import { Effect, Schema } from "effect"
 

@@ -1,6 +1,6 @@
 /**
  * The media types that bodies come in, and the choice between those that a client accepts (RFC
- * 9110, section 12.5.1). Knows no route.
+ * 9110, section 12.5.1).
  */
 export const JSON_TYPE = "application/json"
 export const NDJSON_TYPE = "application/x-ndjson"

@@ -1,6 +1,6 @@
 /**
  * Query parameters as data: each says what it is, for the OpenAPI document, and reads itself from
- * text, so that the two can't differ. Knows no route and nothing of what the values are for.
+ * text, so that the two can't differ.
  */
 import { Result } from "effect"
 import { defined } from "../../domain/Defined.ts"

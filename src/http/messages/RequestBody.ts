@@ -1,7 +1,7 @@
 /**
  * From the wire to the bytes of a request body: media type, coding, size, time, and room in memory.
  * Every limit holds while the bytes arrive and while they are inflated, so that no client decides
- * how much memory it takes. What the bytes say is none of its business.
+ * how much memory it takes. It does not interpret the bytes.
  */
 import { Effect, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"

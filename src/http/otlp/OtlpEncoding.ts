@@ -1,7 +1,6 @@
 /**
  * The two encodings of OTLP/HTTP and what may be said in them: an export's answer, and refusals in
- * the form of the specification, `google.rpc.Status`. Knows no item; who refuses is not decided
- * here.
+ * the form of the specification, `google.rpc.Status`. Who refuses is not decided here.
  */
 import {
   create,

@@ -177,8 +177,9 @@ const unaryHandler =
   }
 
 /**
- * A message is held as a whole before anybody looks at it. So a call that may not write is answered
- * before its message is received, and not more messages are received at a time than have room together.
+ * A message is held as a whole before it is looked at. So a call that may not write is answered
+ * before its message is received, and not more messages are received at a time than have room
+ * together.
  */
 const admission =
   (

@@ -135,7 +135,7 @@ const noTrace = {
   message: "no span has a trace_id; log records are sent to /v1/logs, metrics to /v1/metrics"
 }
 
-/** Whether it is said: not where spans were too much to be read, nor of JSON that is no span. */
+/** Whether it is said: not where spans were too much to be read, nor of JSON that is not a span. */
 const lacksTraces = ({ flaws, request }: ReadRequest, mediaType: string): boolean =>
   countSpans(request) > 0
   && !hasTraceIds(request)

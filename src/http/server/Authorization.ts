@@ -1,7 +1,7 @@
 /**
  * Who may call what: bearer keys with scopes for the audit routes, the admin token for the admin
- * routes, and in place of either the session of a browser. Runs before anything else of a route is looked at, so 401 comes before 403 before the
- * rest, of which the query's names come first.
+ * routes, and in place of either the session of a browser. Runs before anything else of a route is
+ * looked at, so 401 comes before 403 before the rest, of which the query's names come first.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"

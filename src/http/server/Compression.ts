@@ -1,6 +1,6 @@
 /**
  * The coding of an answer as its client asks for it (RFC 9110, section 12.5.3): what it likes best,
- * never what it refuses. Knows no route.
+ * never what it refuses.
  */
 import { HttpMiddleware } from "effect/http"
 import { weighted } from "../messages/MediaTypes.ts"

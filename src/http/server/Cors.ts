@@ -1,6 +1,6 @@
 /**
  * What pages of other origins may do with the API: which headers they may send, and which of an
- * answer they may read. Knows no route.
+ * answer they may read.
  */
 const ALLOWED_HEADERS = [
   "Authorization",

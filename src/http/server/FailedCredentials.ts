@@ -1,7 +1,7 @@
 /**
- * Wrong keys and tokens, counted per client address, once for all processes of the port: after a number of them in a minute they are
- * answered 429 instead of 401. Right keys are not counted, so the wrong keys of one client do not
- * lock out other clients of the same address.
+ * Wrong keys and tokens, counted per client address, once for all processes of the port: after a
+ * number of them in a minute they are answered 429 instead of 401. Right keys are not counted, so
+ * the wrong keys of one client do not lock out other clients of the same address.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import { HttpServerRequest } from "effect/http"

@@ -1,7 +1,7 @@
 /**
  * Node's HTTP server with our limits, and an answer in our error form wherever node would give an
- * empty one or none: before the routes are there, after they have gone, and for what is no request
- * that a route could see. Knows no route but `/healthz`.
+ * empty one or none: before the routes are there, after they have gone, and for what is not a
+ * request that a route could see.
  */
 import {
   createServer,

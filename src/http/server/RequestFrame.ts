@@ -1,7 +1,6 @@
 /**
  * What happens around every request, whatever its route: an id, one log line, metrics, compression
- * and CORS of the answer, and an error body for everything that no handler has answered. Knows no
- * feature.
+ * and CORS of the answer, and an error body for everything that no handler has answered.
  */
 import type { IncomingMessage } from "node:http"
 import { NodeHttpServerRequest } from "@effect/platform-node"

@@ -1,6 +1,6 @@
 /**
  * What Node says of a process while it runs, for `/metrics`: how late its event loop is, and what
- * collecting garbage takes. Measured in windows of a fixed length, whoever asks and how often.
+ * collecting garbage takes. Measured in windows of a fixed length, however often it is read.
  */
 import { monitorEventLoopDelay, type PerformanceEntry, PerformanceObserver } from "node:perf_hooks"
 import { Effect, Metric, Schedule, type Scope } from "effect"

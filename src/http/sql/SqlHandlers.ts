@@ -1,4 +1,4 @@
-/** Serves read-only SQL: reads the request and hands it on. What may be asked is the store's business. */
+/** Serves read-only SQL: reads the request and hands it on. The store decides what may be asked. */
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"

@@ -52,7 +52,7 @@ export interface SpanAt {
   readonly spanId: string
 }
 
-/** Only events; what is no fact is verification's business. */
+/** Only events; what is not a fact is reported by verification. */
 export const toEvents = (bodies: ReadonlyArray<string>): ReadonlyArray<TraceEvent> =>
   factsOf(bodies).flatMap((fact) => (fact.type === "span.event" ? [toTraceEvent(fact)] : []))
 

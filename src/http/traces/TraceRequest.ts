@@ -1,6 +1,6 @@
 /**
  * From a request that writes to traces to prepared operations and a key: bodies in their three
- * forms (one operation, none, several), limits, idempotency. Knows no sequencer and no store.
+ * forms (one operation, none, several), limits, idempotency.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"

@@ -1,6 +1,6 @@
 /**
  * Serves the live view of one execution: reads where to start, and passes on the feed's bytes until
- * the feed, the client or the process ends it. What a change looks like is the feed's business.
+ * the feed, the client or the process ends it. The feed decides what a change looks like.
  */
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"

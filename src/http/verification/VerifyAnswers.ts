@@ -1,4 +1,4 @@
-/** The report of a check as an answer: alone, or after lines of progress. Knows no route. */
+/** The report of a check as an answer: alone, or after lines of progress. */
 import { Effect } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { VerifyReport } from "../../verify/Verifier.ts"

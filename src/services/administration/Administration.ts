@@ -174,7 +174,7 @@ const refusalNow = (key: ApiKey): string | undefined =>
     ? undefined
     : keyRefusal(key, currentTime())
 
-/** What is said of a key that is refused: whoever has an expired one may know since when. */
+/** What is said of a key that is refused: the holder of an expired one may learn since when. */
 const refused = (key: ApiKey | undefined): Unauthenticated =>
   new Unauthenticated({
     message:

@@ -1,8 +1,8 @@
 /**
- * Adds partitions to the topics of a service that runs. Step by step, each written to the registry and
- * to the log of the system tenant, so that it may be interrupted anywhere and done again: written
- * down; topics grown; opened, from when on every process works on them; spread, from when on new
- * tenants get them. Tenants that are there stay where they are. Knows nothing of HTTP.
+ * Adds partitions to the topics of a service that runs. Step by step, each written to the registry
+ * and to the log of the system tenant, so that it may be interrupted anywhere and done again:
+ * written down; topics grown; opened, from when on every process works on them; spread, from when
+ * on new tenants get them. Tenants that are there stay where they are.
  */
 import { Context, Effect, Layer, Schedule, Schema } from "effect"
 import { ADMIN_KEY_ID, type AdminRefused, type AdminTimedOut } from "../../actors/follower/Keys.ts"

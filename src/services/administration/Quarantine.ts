@@ -1,7 +1,6 @@
 /**
- * What an administrator does with commands in quarantine: looks at them, submits one again, or drops
- * it. Each of it is in the log of the system tenant, and each command is settled once. Knows nothing
- * of HTTP.
+ * What an administrator does with commands in quarantine: looks at them, submits one again, or
+ * drops it. Each of it is in the log of the system tenant, and each command is settled once.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { AdminRefused, AdminTimedOut } from "../../actors/follower/Keys.ts"
@@ -160,7 +159,7 @@ const make = Effect.gen(function* () {
   const log = (actor: string, action: string, id: string, metadata: Record<string, unknown>) =>
     auditLog.log({ actor, action, resource: { type: "quarantine", id }, metadata })
 
-  /** Logged and done together, or refused because somebody else was first. */
+  /** Logged and done together, or refused because another request was first. */
   const settle = Effect.fnUntraced(function* (
     { id, keyId, reason }: QuarantineRequest,
     state: QuarantineAct["state"],

@@ -1,6 +1,6 @@
 /**
- * What is on `alk.quarantine`, read from its start each time it is asked for: it is short, and asked
- * for by people. Knows nothing of what was done with a command since.
+ * What is on `alk.quarantine`, read from its start each time it is asked for: it is short, and
+ * asked for by people.
  */
 import { Context, Effect, Layer } from "effect"
 import { scanAll } from "../../actors/log/PartitionScan.ts"

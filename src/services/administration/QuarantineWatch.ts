@@ -1,5 +1,5 @@
 /**
- * How many commands in quarantine nobody has settled, for `/metrics`. The topic is read again only
+ * How many commands in quarantine are not settled, for `/metrics`. The topic is read again only
  * when it has grown or something was settled.
  */
 import { Effect, Layer, Metric, Schedule } from "effect"

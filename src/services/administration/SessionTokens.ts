@@ -1,7 +1,7 @@
 /**
- * The texts that sign in: the token of a session, which says when it was last used, and the code that
- * makes a session once. Both carry a MAC under a key derived from `ALK_SECRET`, so every process
- * reads them without asking anybody. Knows nothing of who may do what.
+ * The texts that sign in: the token of a session, which says when it was last used, and the code
+ * that makes a session once. Both carry a MAC under a key derived from `ALK_SECRET`, so every
+ * process reads them without a request to another one.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import { Redacted } from "effect"

@@ -1,6 +1,6 @@
 /**
  * Sessions of the console: a browser gets a token of its own for a key and never keeps the key. A
- * session ends with its key, when somebody signs out, after a while and, sooner, when it is not used.
+ * session ends with its key, at sign-out, after a while and, sooner, when it is not used.
  *
  * The registry knows a session by its id, with the hash of token and key together: without the token,
  * what is stored can't even be compared with guesses at a key. When a session was last used is in the
@@ -215,7 +215,7 @@ const make = Effect.fnUntraced(function* (secret: Redacted.Redacted) {
             metadata: { tenant_id }
           }
         )
-        // Somebody else was faster.
+        // Another request was faster.
         .pipe(Effect.catchTag("AdminRefused", () => Effect.void))
   })
 })

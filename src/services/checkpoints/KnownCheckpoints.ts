@@ -132,7 +132,7 @@ export const makeKnownCheckpoints = Effect.fnUntraced(function* (serviceName: st
     return yield* checked(tree, arrived)
   }, Effect.provideContext(context))
 
-  /** Rows that are no checkpoints of this tree are left out, and logged. */
+  /** Rows that are not checkpoints of this tree are left out, and logged. */
   const list = Effect.fn("Checkpoints.list")(function* (
     tree: string,
     page: { readonly beforeSize?: number; readonly limit: number }

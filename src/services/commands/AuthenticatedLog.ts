@@ -61,7 +61,7 @@ const checkedBy =
       const refused = refusalOf(settings, record, fetched)
       if (refused === undefined || record.refused !== undefined) return record
       const { headers, key, offset, timestamp, value } = record
-      // Named one by one: a record may be an object whose properties are not its own.
+      // Copied by name: a spread would miss the getters of the prototype.
       return { offset, timestamp, key, value, headers, refused }
     }
     return { ...fetched, records: fetched.records.map(check) }

@@ -1,7 +1,6 @@
 /**
  * From the items of a request to an outcome: prepares them, writes the command, and waits for as
- * much as the caller asked for. Knows nothing of HTTP; what an outcome looks like to a client is
- * not decided here.
+ * much as the caller asked for. What an outcome looks like to a client is not decided here.
  */
 import { hash } from "node:crypto"
 import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"

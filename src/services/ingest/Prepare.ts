@@ -1,7 +1,7 @@
 /**
  * From one item of a request to an event that only lacks its place in the chain: checked by hand,
- * canonical, hashed. Every refusal names the field and what to send instead. Knows no request, no
- * clock and no chain; the item has been read by StrictJson before.
+ * canonical, hashed. Every refusal names the field and what to send instead. The item has been read
+ * by StrictJson before.
  */
 import { hash } from "node:crypto"
 import {

@@ -1,7 +1,7 @@
 /**
  * From one request on a trace to an operation that the sequencer can decide on: checked by hand,
- * ids made or derived, details canonical and hashed. Every refusal names the field. Knows no
- * request and nothing of what exists; the item has been read by StrictJson before.
+ * ids made or derived, details canonical and hashed. Every refusal names the field. The item has
+ * been read by StrictJson before.
  */
 import { hash } from "node:crypto"
 import { defined } from "../../domain/Defined.ts"

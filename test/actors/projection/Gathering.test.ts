@@ -95,7 +95,7 @@ describe("rows that come in", () => {
     )
   })
 
-  it.effect("are stored at once for who begins to wait while others are gathered", () => {
+  it.effect("P4: are stored at once for who begins to wait while others are gathered", () => {
     const { append, world } = growing()
     return projecting(
       world,

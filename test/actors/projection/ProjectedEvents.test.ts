@@ -18,7 +18,7 @@ import { ChainCheck } from "../../../src/verify/ChainCheck.ts"
 import { FactChain } from "../../adapters/clickhouse/support/StoredFacts.ts"
 import { Chain } from "../../verify/support/Chains.ts"
 
-it.effect("what the store has no form for is a conflict, and the chain goes on behind it", () =>
+it.effect("P3: what the store has no form for is a conflict, and the chain goes on behind it", () =>
   Effect.gen(function* () {
     const { bodies } = new Chain("acme").extend(3)
     const conflicts: Array<ConflictRow> = []

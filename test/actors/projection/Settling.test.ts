@@ -17,7 +17,7 @@ describe("the projection", () => {
     return projecting(world, then)
   })
 
-  it.effect("merges what another process may have stored twice meanwhile", () => {
+  it.effect("P2: merges what another process may have stored twice meanwhile", () => {
     const assigned = Stream.make([0]).pipe(
       Stream.concat(Stream.fromEffect(Effect.delay(Effect.succeed([]), "60 seconds"))),
       Stream.concat(Stream.fromEffect(Effect.delay(Effect.succeed([0]), "60 seconds")))

@@ -167,7 +167,7 @@ const run = (
 }
 
 describe("step", () => {
-  it("gives the same chains and receipts however commands are cut and restarted", () => {
+  it("S1: gives the same chains and receipts however commands are cut and restarted", () => {
     fc.assert(
       fc.property(
         fc.array(request, { minLength: 1, maxLength: 40 }),
@@ -270,7 +270,7 @@ describe("step", () => {
     }
   })
 
-  it("keeps each tenant's chain the same whatever the other tenants do in between", () => {
+  it("S3: keeps each tenant's chain the same whatever the other tenants do in between", () => {
     fc.assert(
       fc.property(fc.array(request, { minLength: 1, maxLength: 40 }), (requests) => {
         // Without ids and keys nothing but the order within the tenant may matter.
@@ -297,7 +297,7 @@ describe("step", () => {
     )
   })
 
-  it("numbers from 1 without a gap and links every event to the one before", () => {
+  it("S2: numbers from 1 without a gap and links every event to the one before", () => {
     fc.assert(
       fc.property(fc.array(request, { minLength: 1, maxLength: 40 }), (requests) => {
         const { events } = run(requests.map(toArrival), [4], true).said
@@ -326,7 +326,7 @@ describe("step", () => {
     )
   })
 
-  it("answers every command exactly once, and counts what it says it counts", () => {
+  it("S4: answers every command exactly once, and counts what it says it counts", () => {
     fc.assert(
       fc.property(fc.array(request, { minLength: 1, maxLength: 40 }), (requests) => {
         const receivedCommands = requests.map(toArrival)
@@ -358,7 +358,7 @@ describe("step", () => {
     assert.isAtMost(changelog.size, windows.dedup + windows.idempotency + 8)
   })
 
-  it("never goes back in time when the clock does", () => {
+  it("S6: never goes back in time when the clock does", () => {
     const first = toArrival(
       { tenant: 0, items: [{ id: 1, content: 0 }], key: undefined, body: 0 },
       0
@@ -401,7 +401,7 @@ describe("step", () => {
     assert.deepStrictEqual([...counts.repaired], [["other_content", 1]])
   })
 
-  it("sets a command aside on which the step fails twice, and goes on behind it", () => {
+  it("S5: sets a command aside on which the step fails twice, and goes on behind it", () => {
     const receivedCommands = [0, 1, 2].map((offset) =>
       toArrival(
         { tenant: 0, items: [{ id: undefined, content: 0 }], key: undefined, body: 0 },

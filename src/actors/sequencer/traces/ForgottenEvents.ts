@@ -1,7 +1,6 @@
 /**
- * Which events of spans may have left the duplicate window: those whose facts are below an offset of
- * `alk.traces`. They are looked for in the store, once that shows the topic up to there. Knows no
- * events.
+ * Which events of spans may have left the duplicate window: those whose facts are below an offset
+ * of `alk.traces`. They are looked for in the store, once that shows the topic up to there.
  */
 import type { PackedWindow } from "../PackedWindow.ts"
 

@@ -1,7 +1,6 @@
 /**
  * How many links between spans are followed in search of cycles: by one search, and by all searches
- * of a tenant. What a tenant has used comes back with time, whatever its requests look like. Knows no
- * spans and no clock.
+ * of a tenant. What a tenant has used comes back with time, whatever its requests look like.
  */
 
 /** Links of one search: as many as a chain of all spans of an execution has. */

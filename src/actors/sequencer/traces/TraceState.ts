@@ -1,7 +1,7 @@
 /**
  * The executions that the sequencer of one partition has in memory. It grows with what is running,
  * not with history: what has ended or is idle leaves as soon as the store shows it, and is loaded
- * from there when it is named again. Knows no operations.
+ * from there when it is named again.
  */
 import { eventsCountBefore, type MarkedFact } from "../../../domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"

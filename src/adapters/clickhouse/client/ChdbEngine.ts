@@ -1,7 +1,7 @@
 /**
  * ClickHouse inside this process (chDB): a few connections to one data folder, each used by one
- * statement at a time. Inserts hand their bytes over as they are. Knows nothing of alk's tables;
- * the library (500 MB of address space) is loaded only when an engine is opened.
+ * statement at a time. Inserts hand their bytes over as they are. The library (500 MB of address
+ * space) is loaded only when an engine is opened.
  */
 import * as fs from "node:fs"
 import { join } from "node:path"

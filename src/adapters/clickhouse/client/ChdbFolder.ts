@@ -1,6 +1,6 @@
 /**
  * The folder that holds the embedded store's data: made, marked with its format, and looked at
- * before the engine opens it, because the engine only says that it failed. Knows no SQL.
+ * before the engine opens it, because the engine only says that it failed.
  */
 import * as fs from "node:fs"
 import { join, resolve } from "node:path"

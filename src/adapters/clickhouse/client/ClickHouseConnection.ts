@@ -1,6 +1,6 @@
 /**
  * The one client of the query store, for a ClickHouse server or cluster by URL, or for the engine
- * inside this process. Its users see no difference. Knows no table.
+ * inside this process. Its users see no difference.
  */
 import { rootCertificates } from "node:tls"
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client"

@@ -1,6 +1,6 @@
 /**
- * The embedded engine as the interface that `@clickhouse/client` calls a connection, so that
- * one client works on a server and on the engine in this process. Knows no statement of its own.
+ * The embedded engine as the interface that `@clickhouse/client` calls a connection, so that one
+ * client works on a server and on the engine in this process.
  */
 import { randomUUID } from "node:crypto"
 import { Readable } from "node:stream"

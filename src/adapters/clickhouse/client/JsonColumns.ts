@@ -1,6 +1,6 @@
 /**
  * How columns are taken out of a stored JSON text by ClickHouse itself, and which of them say
- * something else than the text. Knows no table.
+ * something else than the text.
  */
 
 /** A temporary value or a column, and the ClickHouse expression that makes it. */
@@ -10,7 +10,7 @@ export type NamedExpression = readonly [name: string, expression: string]
 const STRING_OR_LONG_DIGITS = String.raw`'("(?:[^"\\\\]|\\\\.)*")|([0-9]{19,})'`
 
 /**
- * The text with `e0` after each run of 19 digits or more that is no part of a string: simdjson
+ * The text with `e0` after each run of 19 digits or more that is not part of a string: simdjson
  * refuses a whole document for one integer beyond 64 bits, but reads it as a double like this.
  * U+0001 marks the end of each match, because it can't be in JSON.
  */

@@ -1,6 +1,6 @@
 /**
  * Hot path: measured in test/bench/Bench.ts (projection). Writes ClickHouse's Native format: one
- * block of rows, column by column, as plain bytes. Knows no table.
+ * block of rows, column by column, as plain bytes.
  */
 
 /** Bytes of a buffer to begin with. */

@@ -1,7 +1,6 @@
 /**
  * File descriptor 0 on the null device. An INSERT through chDB also reads the process's standard
- * input into the table, so nothing that could be read may be there. Knows nothing of
- * chDB itself.
+ * input into the table, so nothing that could be read may be there.
  */
 import * as fs from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"

@@ -1,7 +1,6 @@
 /**
  * Reads ClickHouse's RowBinary format: integers little-endian, strings and lists after their
- * length. No byte of a stored body is escaped, decoded or looked at on the way. Knows nothing of
- * queries.
+ * length. No byte of a stored body is escaped, decoded or looked at on the way.
  */
 
 import { isUtf8 } from "node:buffer"

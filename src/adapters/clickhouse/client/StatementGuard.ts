@@ -1,8 +1,7 @@
 /**
  * What the store's server passes on to the engine, which would read and write files of this machine
- * and call other hosts as the service. A statement is looked at token by token, so that no text hides
- * anything; what could be read in another way than here, comments among it, is refused. Knows nothing
- * of alk's tables.
+ * and call other hosts as the service. A statement is looked at token by token, so that no text
+ * hides anything; what could be read in another way than here, comments among it, is refused.
  */
 import { isAllowedFunction, takesFunction, words } from "../../../domain/sql/SqlFunctions.ts"
 import { nameOf, QUOTED_NAME, tokensOf } from "./StatementTokens.ts"

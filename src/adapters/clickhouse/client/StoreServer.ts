@@ -57,7 +57,7 @@ const SOCKETS_MAX = 64
 /** Milliseconds that statements in flight get to end when the server closes. */
 const CLOSE_MS_MAX = 40_000
 
-/** Parameters of the address that are no settings. */
+/** Parameters of the address that are not settings. */
 const OWN_PARAMETERS = new Set([
   "query",
   "query_id",

@@ -130,7 +130,7 @@ const erasureRecords = (store: StoreClient, partition: number, fromOffset: numbe
     (row) => ({ tenantId: row.string(), offset: row.uint64(), body: row.string() })
   )
 
-/** Undefined for a row that is no event, which verification reports. */
+/** Undefined for a row that is not an event, which verification reports. */
 const erasureIn = (body: string): EventErasure | undefined => {
   const event = parseEvent(body)
   const erasure = event && erasureOf(event)

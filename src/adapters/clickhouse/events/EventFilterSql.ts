@@ -1,6 +1,6 @@
 /**
  * A filter of the domain as a ClickHouse condition that means the same. Every value is a bound
- * parameter. Knows nothing of paging.
+ * parameter.
  */
 import { filterFields } from "../../../domain/events/EventFields.ts"
 import { conditionsOf, type EventFilter } from "../../../domain/events/EventFilter.ts"

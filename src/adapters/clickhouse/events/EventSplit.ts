@@ -55,7 +55,7 @@ export class Cut {
   hash = 0
   /** 0 if the event is not erased. */
   erasedAt: Micros = 0
-  /** From, end, from, end, … of the strings in metadata that are no keys, without their marks. */
+  /** From, end, from, end, … of the strings in metadata that are not keys, without their marks. */
   readonly strings: Array<number> = []
 }
 

@@ -1,6 +1,6 @@
 /**
  * Recomputes chains where their bytes are: all rows of a range in one pass over the table, one
- * answer per block. Judges nothing; how a row is recomputed is RecomputeSql's business.
+ * answer per block. Judges nothing; RecomputeSql says how a row is recomputed.
  */
 import { randomBytes } from "node:crypto"
 import { Effect, Layer } from "effect"

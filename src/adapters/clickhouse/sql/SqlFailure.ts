@@ -96,7 +96,7 @@ const mentionOf = (message: string, sql: string): string | undefined => {
   return undefined
 }
 
-/** No memory is left for anybody. */
+/** No memory is left for any statement. */
 const isOfAll = (code: string, message: string): boolean =>
   code === "241" && message.includes("(total)")
 

@@ -90,7 +90,7 @@ const read = (pattern: string): { readonly parts: number; readonly isSquare: boo
   return { parts: groups.reduce((sum, { parts }) => sum + parts, 0), isSquare }
 }
 
-/** Why a pattern isn't used, as the end of a sentence; of one that is no literal, too. */
+/** Why a pattern isn't used, as the end of a sentence; of one that is not a literal, too. */
 export const patternProblem = (text: string | undefined, ofAll: boolean): string | undefined => {
   if (text === undefined) return "has to be a text"
   const pattern = contentOf(text)

@@ -18,7 +18,7 @@ const JOIN =
 const JOIN_WORDS = new Set(
   "NATURAL GLOBAL ANY ALL ASOF SEMI ANTI INNER LEFT RIGHT FULL OUTER CROSS PASTE JOIN".split(" ")
 )
-/** Words that go on with a SELECT, so that they are no names of what is before them. */
+/** Words that go on with a SELECT, so that they are not names of what is before them. */
 const NO_ALIAS = new Set(
   (
     "FROM WHERE PREWHERE GROUP HAVING ORDER LIMIT OFFSET FETCH UNION EXCEPT INTERSECT WITH WINDOW QUALIFY"

@@ -32,7 +32,7 @@ export interface MirrorTable {
   readonly columns?: ReadonlyArray<string>
   /** Which of its columns differ from the bytes. */
   readonly disagreement?: ReturnType<typeof disagreementOf>
-  /** Columns that are no part of the bytes, and whether this service has written what they say. */
+  /** Columns that are not part of the bytes, and whether this service has written what they say. */
   readonly marked?: {
     readonly columns: string
     readonly isGenuine: (row: RowBinary) => boolean
@@ -342,7 +342,7 @@ const unerased = (store: StoreClient, source: MirrorTable["source"], condition: 
   )
 
 /**
- * Take the details out of copies. Of what is no record nothing is left: it names its tenant, and
+ * Take the details out of copies. Of what is not a record nothing is left: it names its tenant, and
  * not what of it are details.
  */
 export const eraseSetAside = Effect.fnUntraced(function* (

@@ -1,6 +1,6 @@
 /**
  * A table whose rows are records of a topic, each with its partition and offset: inserting them,
- * where they end, whether any is there twice. Knows nothing of what they say.
+ * where they end, whether any is there twice.
  */
 import { Effect } from "effect"
 import type { StoreUnavailable } from "../../../ports/EventStore.ts"

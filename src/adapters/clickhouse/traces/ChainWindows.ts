@@ -1,7 +1,7 @@
 /**
  * Going through a tenant's facts in the order of their chain, although the table is in that of
  * executions: a window of sequences at a time, so that no statement looks at more than the bodies
- * of one window. Knows nothing of what the facts say.
+ * of one window.
  */
 import { Effect, Option, Stream } from "effect"
 import type { StoreUnavailable } from "../../../ports/EventStore.ts"

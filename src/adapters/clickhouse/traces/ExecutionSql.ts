@@ -1,9 +1,9 @@
 /**
  * Executions out of their own facts, as a subquery: one row for each. Which facts count is decided
  * as `TraceView` does, the last execution.started, and the last execution.ended unless an
- * execution.resumed follows it; rows that are in
- * the store twice change nothing. Which of an execution's spans have failed is read from narrow
- * columns of the facts about spans, only where it is asked for. Knows nothing of paging.
+ * execution.resumed follows it; rows that are in the store twice change nothing. Which of an
+ * execution's spans have failed is read from narrow columns of the facts about spans, only where it
+ * is asked for.
  */
 import { type TraceStatus, terminalStatuses } from "../../../domain/traces/TraceFact.ts"
 import type { ExecutionPageQuery, TextChoice } from "../../../ports/TraceStore.ts"

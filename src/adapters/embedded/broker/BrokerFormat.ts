@@ -1,6 +1,6 @@
 /**
- * Makes the broker's log directory with Kafka's own tool, once, so that it is there whole or not
- * at all, and reads back which cluster it belongs to. Knows nothing of a running broker.
+ * Makes the broker's log directory with Kafka's own tool, once, so that it is there whole or not at
+ * all, and reads back which cluster it belongs to.
  */
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"

@@ -1,6 +1,6 @@
 /**
  * Why the embedded broker did not start or ended, as one line with the way out. It reads what the
- * broker's log and Java's output say; knows nothing of how the broker was started.
+ * broker's log and Java's output say.
  */
 import * as fs from "node:fs"
 import { join } from "node:path"

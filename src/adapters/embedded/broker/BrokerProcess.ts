@@ -1,6 +1,6 @@
 /**
  * One life of the embedded broker: a child process in a session of its own, from its start to its
- * end, with `broker.sh` beside it to end it when alk is gone. Knows nothing of restarts.
+ * end, with `broker.sh` beside it to end it when alk is gone.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import * as fs from "node:fs"
@@ -46,7 +46,7 @@ export interface BrokerLaunch {
   readonly dataFolder: string
   readonly clusterId: string
   readonly port: number
-  /** undefined: everybody on this machine may do everything. */
+  /** undefined: every process of this machine may do everything. */
   readonly users: BrokerUsers | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
  * Who the running broker of a data folder is, on disk, so that the next start can wait for or end
- * exactly that process. Knows nothing of why a broker still runs.
+ * exactly that process.
  */
 import * as fs from "node:fs"
 import { join } from "node:path"

@@ -1,7 +1,7 @@
 /**
- * The configuration of the embedded broker: its properties, its log configuration and its Java options.
- * Paths are relative to the broker's folder, so any character may be in the folder's own path.
- * Knows nothing of processes.
+ * The configuration of the embedded broker: its properties, its log configuration and its Java
+ * options. Paths are relative to the broker's folder, so any character may be in the folder's own
+ * path.
  */
 import * as fs from "node:fs"
 import { join } from "node:path"
@@ -78,8 +78,8 @@ const roleProperties = (port: number, controllerPort: number) => ({
 })
 
 /**
- * The broker's `server.properties`. Both ports are on the loopback address only, and without `users`
- * whoever reaches them may do everything.
+ * The broker's `server.properties`. Both ports are on the loopback address only, and without
+ * `users` a client that reaches them may do everything.
  */
 export const serverProperties = (
   port: number,
@@ -189,7 +189,7 @@ export const formatCommand = (jars: string): ReadonlyArray<string> => [
   `@${brokerPaths.formatArguments}`
 ]
 
-/** The rest of it, which holds passwords: everybody on a machine sees the arguments of a process. */
+/** The rest of it, which holds passwords: all users of a machine see the arguments of a process. */
 export const formatArguments = (clusterId: string, users: BrokerUsers | undefined): string =>
   [
     "kafka.tools.StorageTool",

@@ -1,7 +1,7 @@
 /**
  * The users of the embedded broker and what each may do, as Kafka's settings: the program may
  * everything, a subscriber may read the public topics. Their passwords are made once, and kept in
- * the broker's folder. Knows nothing of processes.
+ * the broker's folder.
  */
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
@@ -57,7 +57,7 @@ export const brokerUsers = (folder: string): BrokerUsers => {
       })
 }
 
-/** Whether the broker's log keeps what SCRAM asks for, so that nobody has to send a password. */
+/** Whether the broker's log keeps what SCRAM asks for, so that no client has to send a password. */
 export const hasScram = (users: BrokerUsers): boolean => Redacted.value(users).mechanism === SCRAM
 
 /** Once the broker's log keeps it. */
@@ -95,8 +95,8 @@ const plainListener = (listener: string, users: Users, taken: ReadonlyArray<User
 })
 
 /**
- * Nobody sends a password but a subscriber that can't do otherwise: librdkafka before 2.6.1, which
- * many kcat come with, fails with SCRAM on Kafka 4.
+ * Only a subscriber that can't do otherwise sends a password: librdkafka before 2.6.1, which many
+ * kcat come with, fails with SCRAM on Kafka 4.
  */
 const scramListener = (users: Users) => ({
   "listener.name.broker.sasl.enabled.mechanisms": `${SCRAM.toUpperCase()},PLAIN`,
@@ -105,7 +105,7 @@ const scramListener = (users: Users) => ({
   "sasl.mechanism.inter.broker.protocol": SCRAM.toUpperCase()
 })
 
-/** The part of `server.properties` that closes both listeners to everybody else. */
+/** The part of `server.properties` that closes both listeners to all others. */
 export const closedListeners = (redacted: BrokerUsers) => {
   const users = Redacted.value(redacted)
   return {

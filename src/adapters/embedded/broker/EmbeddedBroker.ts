@@ -1,6 +1,6 @@
 /**
  * The Kafka broker that alk brings along: fetched, formatted, started, restarted when it ends, and
- * stopped with the scope. Knows nothing of topics; to clients it is a bootstrap address.
+ * stopped with the scope. To clients it is a bootstrap address.
  */
 import {
   Context,
@@ -47,7 +47,7 @@ export type BrokerState =
 export interface EmbeddedBrokerOptions {
   /** The wanted port; the next free one is taken if it is not free. */
   readonly port: number
-  /** Everybody on this machine may read and write every topic. */
+  /** Every process of this machine may read and write every topic. */
   readonly isOpen: boolean
   readonly cacheDir: string
   /** Gets a line for a person now and then while something takes long. */
@@ -151,8 +151,8 @@ const keptUsers = (folder: string): Effect.Effect<BrokerUsers, BrokerNotStarted>
   })
 
 /**
- * Starts the broker of an earlier version once as it was made, on a port that nobody is told, and lets
- * its log keep what SCRAM asks for.
+ * Starts the broker of an earlier version once as it was made, on a port that is not published, and
+ * lets its log keep what SCRAM asks for.
  */
 const upgradedUsers = Effect.fn("EmbeddedBroker.upgradeUsers")(function* (
   launch: Omit<BrokerLaunch, "port"> & { readonly users: BrokerUsers },
@@ -237,7 +237,7 @@ export class EmbeddedBroker extends Context.Service<
   {
     /** host:port, for clients on this machine; the same for the life of the process. */
     readonly bootstrap: string
-    /** Who may sign in; undefined if everybody may do everything. */
+    /** Who may sign in; undefined if every client may do everything. */
     readonly users: BrokerUsers | undefined
     readonly state: Effect.Effect<BrokerState>
     /** The state now and each one that follows. */

@@ -1,7 +1,4 @@
-/**
- * Finds the Java that runs the embedded broker and checks that it is new enough. Knows nothing of
- * Kafka but the oldest Java that it runs on.
- */
+/** Finds the Java that runs the embedded broker and checks that it is new enough. */
 import { resolve } from "node:path"
 import { Effect, Schema } from "effect"
 import { runCommand } from "../Command.ts"

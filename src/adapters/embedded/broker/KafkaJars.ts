@@ -1,6 +1,6 @@
 /**
  * Gets the jars of the Kafka broker through Maven into the cache folder, once, and afterwards only
- * checks that they are all there. Knows nothing of how a broker is started.
+ * checks that they are all there.
  */
 import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"

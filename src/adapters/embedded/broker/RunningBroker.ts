@@ -20,7 +20,7 @@ export interface RunningBroker {
   readonly signIn?: SignIn
 }
 
-/** `isOpen`: the broker asks nobody who they are. */
+/** `isOpen`: the broker asks for no credentials. */
 export const runningBroker = (
   dataDir: string,
   isOpen: boolean

@@ -37,7 +37,7 @@ const rightsUnder = (prefix: string) => [
     resourceName: "*",
     resourcePatternType: ResourcePatternTypes.LITERAL
   },
-  // A member of the program's own groups would be given partitions that nobody works on then.
+  // A member of the program's own groups would be given partitions that no process works on then.
   {
     ...ofSubscriber,
     permissionType: AclPermissionTypes.DENY,

@@ -1,9 +1,10 @@
 /**
  * Sends record batches to the leaders of their partitions until each is written once. A batch whose
  * outcome is unknown is sent again as it is, with its sequence number, which no other batch may
- * take: the broker would drop the other as a repetition. For that reason whoever may produce to a
- * topic can send a batch of its own in the place of one of ours; so an answer counts only where the
- * leader's last batch of this producer can be no other, and what stands there is read back where it can.
+ * take: the broker would drop the other as a repetition. For that reason a client that may produce
+ * to a topic can send a batch of its own in the place of one of ours; so an answer counts only
+ * where the leader's last batch of this producer can be no other, and what stands there is read
+ * back where it can.
  */
 import {
   type Compression,
@@ -324,7 +325,7 @@ export class BatchSender {
 
   /**
    * The question for the states follows the batches on the same connection, whose requests a broker
-   * serves in their order: nobody waits for it.
+   * serves in their order: no request waits for it.
    */
   async #produce(
     nodeId: string,

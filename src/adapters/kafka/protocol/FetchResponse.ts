@@ -76,7 +76,7 @@ export class Cursor {
     return this.bytes.readInt32BE(this.at - 4)
   }
 
-  /** An offset or a time: within 2^53 for as long as anybody lives. */
+  /** An offset or a time: within 2^53. */
   int64(): number {
     this.at += 8
     const high = this.bytes.readInt32BE(this.at - 8)
@@ -257,8 +257,8 @@ export const unreadableReason = (error: unknown): string | undefined =>
     : undefined
 
 /**
- * In the place of a batch whose records nobody can read: whoever may write to the topic could stop
- * its readers otherwise. What was written is named by its hash.
+ * In the place of a batch whose records can't be read: any writer of the topic could stop its
+ * readers otherwise. What was written is named by its hash.
  */
 const passedOver = (batch: Batch, reason: string): LogRecord => ({
   offset: batch.lastOffset,

@@ -1,6 +1,6 @@
 /**
  * The configured kafkajs client: sockets without Nagle's delay, bounded codecs, its log lines
- * turned into ours, and the names of Kafka's protocol errors. Knows nothing of topics.
+ * turned into ours, and the names of Kafka's protocol errors.
  */
 import { createRequire } from "node:module"
 import net from "node:net"

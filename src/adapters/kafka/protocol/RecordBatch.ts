@@ -1,7 +1,6 @@
 /**
  * Encodes records as one batch of Kafka's format 2 (magic 2): one pass into a growing buffer, then
- * compression of the records and the checksum over all. Knows nothing of requests, leaders or
- * retries.
+ * compression of the records and the checksum over all.
  * Source: Kafka's protocol guide, record batch format; varints are those of Protocol Buffers.
  */
 import { promisify } from "node:util"

@@ -1,7 +1,7 @@
 /**
- * Decompresses the records of a batch, whoever wrote it, and at most so many bytes of them. Node makes
- * the output of zstd in pieces of 16 KiB by default and copies them together: four times the CPU of one
- * piece as large as the frame's header says the content is.
+ * Decompresses the records of a batch of any client, and at most so many bytes of them. Node makes
+ * the output of zstd in pieces of 16 KiB by default and copies them together: four times the CPU of
+ * one piece as large as the frame's header says the content is.
  * Source: RFC 8878, section 3.1.1 (frame header).
  */
 import { type Coding, InflateFailed, inflate, inflateSync } from "../../../domain/Inflate.ts"

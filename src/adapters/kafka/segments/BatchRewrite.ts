@@ -1,8 +1,8 @@
 /**
- * Rewrites record batches of format 2 (magic 2) as a segment file of a broker holds them. What is kept
- * is copied byte for byte; a batch of which nothing changes is not touched at all. Offsets, producer,
- * sequence, times and attributes stay: only values, the number of records, the length and the checksum
- * change. Knows no files.
+ * Rewrites record batches of format 2 (magic 2) as a segment file of a broker holds them. What is
+ * kept is copied byte for byte; a batch of which nothing changes is not touched at all. Offsets,
+ * producer, sequence, times and attributes stay: only values, the number of records, the length and
+ * the checksum change.
  * Source: Kafka's protocol guide, record batch format.
  */
 

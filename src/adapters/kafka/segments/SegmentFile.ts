@@ -1,7 +1,7 @@
 /**
  * The segment files of one partition in a broker's log folder: which there are, their batches in
- * order, and how one is put in the place of another so that the broker accepts what it finds whenever
- * that is ended. Knows nothing of what the records mean.
+ * order, and how one is put in the place of another so that the broker accepts what it finds
+ * whenever that is ended.
  */
 import * as fs from "node:fs"
 import { join } from "node:path"

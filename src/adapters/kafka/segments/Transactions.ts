@@ -1,6 +1,6 @@
 /**
- * What the transactions of a partition came to, from the markers that end them, and the records that
- * count in the order in which they do. Knows no files.
+ * What the transactions of a partition came to, from the markers that end them, and the records
+ * that count in the order in which they do.
  */
 import type { TransactionOutcome } from "../../../domain/records/RecordFate.ts"
 import type { LogRecord } from "../../../ports/EventLog.ts"

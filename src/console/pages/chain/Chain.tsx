@@ -1,6 +1,6 @@
 /**
- * Both chains of the tenant: where they end, whether they hold, their signed checkpoints, and whether
- * they still lead to one that somebody kept.
+ * Both chains of the tenant: where they end, whether they hold, their signed checkpoints, and
+ * whether they still lead to one that was kept.
  */
 import { useLocation } from "preact-iso/router"
 import type { Chain } from "../../../client/gen/Api.d.ts"

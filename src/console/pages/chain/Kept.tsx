@@ -1,4 +1,4 @@
-/** Checks a signed note that somebody kept: whether the chain of today still leads to it. */
+/** Checks a signed note that was kept: whether the chain of today still leads to it. */
 import { useEffect, useMemo, useState } from "preact/hooks"
 import type { VerifyReport } from "../../../client/gen/Api.d.ts"
 import { Card, Failure, State, Time } from "../../parts/Basics.tsx"

@@ -10,7 +10,7 @@ import { recordOf } from "./ChainWords.ts"
 /** Beside the service that runs, with its configuration. */
 const MEND = "npm start -- rebuild-view"
 const REPAIR_HELP = "npm start -- repair --help"
-/** Where the embedded broker is, unless somebody chose otherwise. */
+/** Where the embedded broker is, unless it was chosen otherwise. */
 const BOOTSTRAP = "127.0.0.1:9092"
 
 const Command = ({ text }: { readonly text: string }) => (

@@ -15,7 +15,7 @@ import { QueryBox } from "./QueryBox.tsx"
 
 /** Events of the chain that the page begins with, as far as they match. */
 const BEFORE = 50
-/** Whoever has scrolled so far reads. */
+/** A reader has scrolled so far. */
 const READING_PX = 60
 
 const StateOf = ({ live }: { readonly live: LiveEvents }) => {

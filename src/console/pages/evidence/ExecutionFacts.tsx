@@ -1,4 +1,4 @@
-/** What of a scope agents did: how many executions, and the one that somebody came from. */
+/** What of a scope agents did: how many executions, and the one whose page led here. */
 import type { Execution } from "../../../client/gen/Api.d.ts"
 import { useAnswer } from "../../api/Answer.ts"
 import { Failure, Id } from "../../parts/Basics.tsx"

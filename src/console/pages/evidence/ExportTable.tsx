@@ -27,7 +27,7 @@ interface Acts {
   readonly again: (job: ExportJob) => void
 }
 
-/** What a job is called for somebody who does not see its row. */
+/** The name of a job for a screen reader. */
 const nameOf = (job: ExportJob): string => `${job.label ?? titleOf(job)}, ${boundsText(job)}`
 
 const Buttons = ({ acts, job }: { readonly acts: Acts; readonly job: ExportJob }) => (

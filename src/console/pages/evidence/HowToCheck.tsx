@@ -1,4 +1,4 @@
-/** What to do with a file, and how somebody who trusts neither it nor this service checks it. */
+/** What to do with a file, and how to check it without trust in it or in this service. */
 import type { ExportJob } from "../../../client/gen/Api.d.ts"
 import { Copy } from "../../parts/Basics.tsx"
 

@@ -84,7 +84,7 @@ export const useSurvey = ({ from, to, where = "" }: Scope): Survey => {
   }
 }
 
-/** The verdict on the span of a scope, once somebody asks for it. */
+/** The verdict on the span of a scope, once it is asked for. */
 export const useVerdict = ({ from, to }: Scope) => {
   const filter = filterOf({ from, to, where: "" }, 0)
   const [isAsked, setIsAsked] = useState(false)

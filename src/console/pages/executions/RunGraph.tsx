@@ -173,7 +173,7 @@ const Canvas = ({ chosen, layout, open, picture }: DrawnPicture) => {
   const view = useMemo(() => signal(beginning(layout)), [layout])
   const grabbed = useRef<{ readonly x: number; readonly y: number } | undefined>(undefined)
   const svg = useRef<SVGSVGElement>(null)
-  // The same element while somebody moves through it: thousands of nodes are not looked at again.
+  // The same element while the graph is explored: thousands of nodes are not looked at again.
   const drawing = useMemo(
     () => <Drawing picture={picture} layout={layout} chosen={chosen} open={open} />,
     [picture, layout, chosen, open]

@@ -10,7 +10,7 @@ const INTERVAL_MS = 60_000
 interface Row {
   readonly key: string
   readonly sum: number
-  /** In the last minute; undefined while nobody can say. */
+  /** In the last minute; undefined while it is unknown. */
   readonly recent: number | undefined
 }
 

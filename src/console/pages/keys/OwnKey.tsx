@@ -1,4 +1,4 @@
-/** The key that this browser has signed in with. The key itself is known to nobody here. */
+/** The key that this browser has signed in with. The key itself is not stored. */
 
 import type { Me } from "../../../client/gen/Api.d.ts"
 import { useAnswer } from "../../api/Answer.ts"
@@ -9,7 +9,9 @@ import { Facts } from "./Facts.tsx"
 
 export const useMe = () => useAnswer<Me>("/v1/me")
 
-/** What the limits are called here; those of the API that nobody meets in a browser are left out. */
+/**
+ * What the limits are called here; those of the API that do not apply in a browser are left out.
+ */
 const limitTexts = ({ limits }: Me): ReadonlyArray<readonly [name: string, text: string]> => [
   ["One event", bytes(limits.event_bytes_max)],
   ["Its metadata", bytes(limits.metadata_bytes_max)],

@@ -1,4 +1,4 @@
-/** What somebody sees whose link opens nothing, and what can be done about it. */
+/** What is shown for a link that opens nothing, and what can be done about it. */
 import type { Shared } from "../../state/Shared.ts"
 
 type Why = Extract<Shared, { readonly is: "closed" }>["why"]

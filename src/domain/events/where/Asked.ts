@@ -1,7 +1,4 @@
-/**
- * What a value asks of a field or of metadata, and which values can be asked for. Knows nothing of
- * the text that the value was written in.
- */
+/** What a value asks of a field or of metadata, and which values can be asked for. */
 import { Result } from "effect"
 import { canonicalize } from "../../json/CanonicalJson.ts"
 import { type WhereField, whereFields } from "../EventFields.ts"

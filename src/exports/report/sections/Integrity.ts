@@ -94,7 +94,7 @@ const verifyTarget = ({ bounds }: Report["input"]["verification"]): string => {
   return parameters.length === 0 ? "/v1/verify" : `/v1/verify?${parameters.join("&")}`
 }
 
-/** What the service says of its chains that is no break. */
+/** What the service says of its chains that is not a break. */
 const noticesPart = ({ verification }: Report["input"]): Html => {
   const notices = noticesOf(verification)
   return notices.length === 0

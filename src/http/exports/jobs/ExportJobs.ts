@@ -214,7 +214,7 @@ export const layerExportJobs = (settings: JobSettings) =>
         }),
         remove: Effect.fnUntraced(function* (name) {
           const { job } = yield* found(name)
-          // Whoever is at it writes down its end.
+          // The process that runs it writes down its end.
           const isAlive = isUnderWay(job) && !isLost(job, nowMicros())
           yield* isAlive ? folder.stop(name) : folder.remove(name)
         })

@@ -1,7 +1,7 @@
 /**
  * One job from the queue to its end: waits for its turn, has the export made, puts its bytes into
- * the folder, and gives signs of life meanwhile. Refuses nobody: what may be asked for is decided
- * elsewhere.
+ * the folder, and gives signs of life meanwhile. It refuses no request: what may be asked for is
+ * decided elsewhere.
  */
 import { Cause, Effect, Exit, Metric, type PartitionedSemaphore, Schedule, Stream } from "effect"
 import type { Keys } from "../../../actors/follower/Keys.ts"
@@ -106,7 +106,7 @@ class Run {
       this.job = { ...job, stage, ...defined({ progress }) }
     })
 
-  /** Signs of life, until somebody has asked for the end of the job. */
+  /** Signs of life, until the end of the job is asked for. */
   readonly beats = Effect.gen({ self: this }, function* () {
     const { folder } = this.tools
     while (true) {
@@ -166,7 +166,7 @@ class Run {
 
 type Outcome = Effect.Success<Run["work"]> | "removed" | "stopped"
 
-/** Writes down how a job has ended; undefined if somebody has removed it. */
+/** Writes down how a job has ended; undefined if it was removed. */
 const endOf = (
   { job, tools: { keptMs } }: Run,
   exit: Exit.Exit<Outcome, Failure | ArchiveFailed>

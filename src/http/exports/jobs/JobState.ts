@@ -8,7 +8,7 @@ import { type ExportJob, isUnderWay } from "../../../ports/ExportJob.ts"
 
 /** Milliseconds between two signs of life of a job. */
 export const BEAT_MS = 1_000
-/** Milliseconds without a sign of life after which nobody is at a job any more. */
+/** Milliseconds without a sign of life after which a job counts as abandoned. */
 export const LOST_MS = 30 * BEAT_MS
 
 /** A job as it is now. */

@@ -1,6 +1,7 @@
 /**
  * What becomes of jobs in time: files that have expired go, jobs whose process has gone are written
- * down as ended, and records go a week after that, those of a deleted tenant at once. Every process does it; twice is as good as once.
+ * down as ended, and records go a week after that, those of a deleted tenant at once. Every process
+ * does it; twice is as good as once.
  */
 import { Effect, Schedule } from "effect"
 import { microsOf, nowMicros } from "../../../domain/Timestamp.ts"

@@ -24,7 +24,7 @@ const unitsOf = (text: string): Uint16Array => {
   return new Uint16Array(bytes.buffer, bytes.byteOffset, text.length)
 }
 
-/** Bits that a byte of UTF-8 after the first adds; negative if it is none. */
+/** Bits that a byte of UTF-8 after the first adds; negative if it is not one. */
 const bitsOf = (byte: number | undefined): number =>
   byte !== undefined && (byte & 0xc0) === 0x80 ? byte & 0x3f : -1
 

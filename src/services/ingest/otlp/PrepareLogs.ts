@@ -49,7 +49,7 @@ export const logLabelOf = (index: number): string => `log record number ${index 
 
 /** The records of an export. */
 export interface PreparedLogs extends PreparedItems<RecordOtlpEvents> {
-  /** Records that are no events of models. */
+  /** Records that are not events of models. */
   readonly others: number
 }
 

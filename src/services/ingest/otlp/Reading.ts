@@ -110,7 +110,7 @@ export class Piece {
     if (level > MESSAGE_LEVELS_MAX) throw new TooDeep()
   }
 
-  /** Elements of lists that are no messages. */
+  /** Elements of lists that are not messages. */
   addScalars(count: number): void {
     this.#count(count / SCALARS_PER_MESSAGE)
   }

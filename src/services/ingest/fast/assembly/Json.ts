@@ -131,7 +131,7 @@ function hexValue(byte: u8): i32 {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
 }
 
-/** The UTF-16 unit of four hex digits; negative if they are none. */
+/** The UTF-16 unit of four hex digits; negative if they are not. */
 function unitAt(place: usize): i32 {
   let unit: i32 = 0
   for (let index: usize = 0; index < 4; index++) {

@@ -21,7 +21,7 @@ const OFFSET_LENGTH: usize = 6
 /** "00:0" in little-endian order. */
 const NO_OFFSET: u32 = 0x303a3030
 
-/** The number that two digits write; 100 or more if they are none. */
+/** The number that two digits write; 100 or more if they are not. */
 function twoDigits(at: usize): u32 {
   const tens = load<u8>(at)
   const ones = load<u8>(at, 1)

@@ -1,7 +1,7 @@
 /**
  * AssemblyScript. Where everything lies in the memory of the module, whose size is fixed. After
- * every area there are SLACK_BYTES that belong to nobody, because bytes are read and written 16 at
- * a time.
+ * every area there are SLACK_BYTES that no value uses, because bytes are read and written 16 at a
+ * time.
  */
 
 /** Bytes of the bodies that are read together. */
