@@ -5,7 +5,7 @@
 import type { Client } from "../client/Client.ts"
 import { type OpenedCheckpoint, openNote } from "../domain/chain/Checkpoint.ts"
 import { checkpointRefusal, handOversIn } from "../domain/chain/KeyLine.ts"
-import type { KeyStanding } from "../domain/chain/KeyStandings.ts"
+import type { CheckedKey } from "../domain/chain/KeyStandings.ts"
 
 /** Checkpoints of a page: the most that the service gives. */
 const PAGE = 100
@@ -13,7 +13,7 @@ const PAGE = 100
 export interface Witnessed {
   readonly chain: "events" | "traces"
   /** All keys that are known, with what each counts for. */
-  readonly line: ReadonlyArray<KeyStanding>
+  readonly line: ReadonlyArray<CheckedKey>
   /** The checkpoint that was kept last. */
   readonly last: { readonly note: string; readonly tree_size: number } | undefined
 }
@@ -38,8 +38,8 @@ const newerNotes = async (
 
 /** The key furthest from `first` along the line that has signed one of the notes. */
 const newestSigner = (
-  line: ReadonlyArray<KeyStanding>,
-  first: KeyStanding,
+  line: ReadonlyArray<CheckedKey>,
+  first: CheckedKey,
   notes: ReadonlyArray<string>
 ): string => {
   let newest = first.vkey

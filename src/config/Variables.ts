@@ -27,7 +27,7 @@ import { WORKERS_MAX } from "./Workers.ts"
 
 const MIB = 1_048_576
 /** Stays below `message.max.bytes` (32 MiB) with what alk adds to each of 1,000 events. */
-const BODY_BYTES_MAX_MAX = 24 * MIB
+const BODY_BYTES_LIMIT = 24 * MIB
 /** A body, its inflated form and the copy of one of them fit into the part for large bodies. */
 export const BODY_BUDGET_FACTOR = 4
 /** More than any machine that this runs on has. */
@@ -287,7 +287,7 @@ export const variables = {
     "port of the role store on 127.0.0.1; 0 takes any free one"
   ),
   ALK_BODY_BYTES_MAX: limits.withDefault(
-    integer(1_024, BODY_BYTES_MAX_MAX, "bytes"),
+    integer(1_024, BODY_BYTES_LIMIT, "bytes"),
     String(16 * MIB),
     "request body, after decompression"
   ),

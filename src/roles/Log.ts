@@ -26,7 +26,7 @@ import { refuseNewerData } from "../services/administration/DataVersions.ts"
 import { checkPartitions } from "../services/administration/PartitionCounts.ts"
 import { authenticated } from "../services/commands/AuthenticatedLog.ts"
 import { checkInstallation } from "../services/commands/InstallationMarker.ts"
-import { sharesOf } from "./Shares.ts"
+import { sharesOf } from "./PartitionAssignment.ts"
 import { contentOf } from "./TlsContent.ts"
 import { embedsBroker } from "./Topology.ts"
 

@@ -22,9 +22,14 @@ import { FactMac } from "../ports/FactMac.ts"
 import { makeRecentEvents } from "../services/ingest/RecentEvents.ts"
 import { startApi } from "./Api.ts"
 import { type Brokers, bootstrapOf, logOf, type Report, secretOf } from "./Log.ts"
+import {
+  type PartitionAssignment,
+  partitionsOf,
+  sharesOf,
+  withAssignment
+} from "./PartitionAssignment.ts"
 import { startProjection } from "./Projection.ts"
 import { startSequencer } from "./Sequencer.ts"
-import { partitionsOf, type Share, sharesOf, withShare } from "./Shares.ts"
 import { signerOf } from "./SigningKey.ts"
 import { openStore } from "./Store.ts"
 import { embedsBroker, has, ownsFolder, usesLog, usesStore } from "./Topology.ts"
@@ -67,7 +72,7 @@ const settled = (workers: ReadonlyArray<RoleProgress>, partitions: number) =>
   ).pipe(Effect.timeoutOption(SETTLE_TIMEOUT), Effect.asVoid)
 
 /** The share of the first process of a group. */
-const firstShare = (config: Config): Share | undefined => {
+const firstShare = (config: Config): PartitionAssignment | undefined => {
   const of = sharesOf(config)
   return of === undefined ? undefined : { index: 0, of }
 }
@@ -128,7 +133,7 @@ export const startRoles = Effect.fnUntraced(function* (
   // The log first: topics of another installation are refused before any table is touched.
   const wholeLog = yield* logOf(config, brokers, secret)
   yield* openStores
-  const log = share === undefined ? wholeLog : withShare(wholeLog, share)
+  const log = share === undefined ? wholeLog : withAssignment(wholeLog, share)
   const withLog = <A, E, R>(role: Effect.Effect<A, E, R>) =>
     role.pipe(Effect.provideService(EventLog, log), Effect.provideService(FactMac, mac))
   const recent = makeRecentEvents()

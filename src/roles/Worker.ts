@@ -7,8 +7,8 @@ import { WorkerChannel } from "../adapters/embedded/WorkerChannel.ts"
 import type { Config } from "../config/Config.ts"
 import { type FirstQuestion, ProcessGroup, workerOfGroup } from "../http/server/ProcessGroup.ts"
 import type { Report } from "./Log.ts"
+import type { PartitionAssignment } from "./PartitionAssignment.ts"
 import { startRoles } from "./Roles.ts"
-import type { Share } from "./Shares.ts"
 
 /** The command was called by hand. */
 export class NotAWorker extends Schema.TaggedError<NotAWorker>()("NotAWorker", {
@@ -34,7 +34,7 @@ const channelToFirst = (answer: (question: unknown) => Promise<unknown>) => {
  * What the first process says on the command line after `worker`: the number, and of how many
  * processes where the partitions are shared out among them.
  */
-const shareOf = ([index, of]: ReadonlyArray<string>): Share | undefined =>
+const shareOf = ([index, of]: ReadonlyArray<string>): PartitionAssignment | undefined =>
   of === undefined ? undefined : { index: Number(index), of: Number(of) }
 
 /** Serves until the process is stopped. `rest`: the command line after `worker`. */

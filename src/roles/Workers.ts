@@ -17,7 +17,7 @@ import {
   type WorkerQuestion
 } from "../http/server/ProcessGroup.ts"
 import type { Brokers } from "./Log.ts"
-import { sharesOf } from "./Shares.ts"
+import { sharesOf } from "./PartitionAssignment.ts"
 import type { OpenedStore } from "./Store.ts"
 import { embedsBroker } from "./Topology.ts"
 

@@ -131,7 +131,7 @@ interface CheckedRange extends SequenceRange {
 type Recompute = ChainRecompute["Service"]
 
 /** Everything that one check works with. */
-interface Run {
+interface VerificationRun {
   readonly request: VerifyRequest
   readonly range: CheckedRange
   readonly check: ChainCheck
@@ -149,7 +149,7 @@ interface Run {
   readonly topicStart: TopicStart
 }
 
-const startsChain = ({ pruned, range }: Pick<Run, "pruned" | "range">): boolean =>
+const startsChain = ({ pruned, range }: Pick<VerificationRun, "pruned" | "range">): boolean =>
   range.first === beginningOf(pruned)
 
 const rangeOf = ({ fromSequence = 1, toSequence = SEQUENCE_MAX }: VerifyRequest): CheckedRange => ({
@@ -159,7 +159,7 @@ const rangeOf = ({ fromSequence = 1, toSequence = SEQUENCE_MAX }: VerifyRequest)
 })
 
 /** Go through the rows of a range here. */
-const checkRows = ({ check, doubted, source }: Run, first: number, last: number) =>
+const checkRows = ({ check, doubted, source }: VerificationRun, first: number, last: number) =>
   Effect.suspend(() => {
     doubted.first = Math.min(doubted.first, first)
     doubted.last = Math.max(doubted.last, last)
@@ -173,7 +173,7 @@ const checkRows = ({ check, doubted, source }: Run, first: number, last: number)
 /**
  * Check a chunk: take the blocks that the store has recomputed, go through the rows of the others.
  */
-const checkChunk = Effect.fnUntraced(function* (run: Run, first: number, last: number) {
+const checkChunk = Effect.fnUntraced(function* (run: VerificationRun, first: number, last: number) {
   const { endsAt, request, source, range, treeSizes } = run
   const { from = HISTORY_FROM, to = HISTORY_TO } = request
   const inProgram = request.recompute === "program" || endsAt - range.first < SMALL_RANGE_EVENTS
@@ -198,7 +198,7 @@ const checkChunk = Effect.fnUntraced(function* (run: Run, first: number, last: n
 })
 
 /** Where a chunk that starts here ends: with whole blocks, but for the sizes of checkpoints. */
-const chunkEnd = ({ endsAt, request, treeSizes }: Run, first: number): number => {
+const chunkEnd = ({ endsAt, request, treeSizes }: VerificationRun, first: number): number => {
   const { chunkBlocks = CHUNK_BLOCKS } = request
   const aligned = (blockOf(first) + chunkBlocks) * BLOCK_EVENTS
   const cut = treeSizes.find((size) => size >= first) ?? SEQUENCE_MAX
@@ -206,7 +206,7 @@ const chunkEnd = ({ endsAt, request, treeSizes }: Run, first: number): number =>
 }
 
 /** Check the whole range; false if that was not possible in the time given. */
-const checkRange = Effect.fnUntraced(function* (run: Run, started: number) {
+const checkRange = Effect.fnUntraced(function* (run: VerificationRun, started: number) {
   const { check, endsAt, request, range } = run
   const { onProgress, timeLimitMs = Infinity } = request
   // One row more in front: the first link must point at it.
@@ -226,7 +226,7 @@ const checkRange = Effect.fnUntraced(function* (run: Run, started: number) {
 })
 
 /** Rows outside of 1 to the head as it is now: there are none that the log knows of. */
-const checkOutside = Effect.fnUntraced(function* (run: Run, head: number) {
+const checkOutside = Effect.fnUntraced(function* (run: VerificationRun, head: number) {
   const { check, pruned, request, source } = run
   const { lowest, highest, rows } = yield* source.extent
   if (rows === 0) return
@@ -243,14 +243,14 @@ const checkOutside = Effect.fnUntraced(function* (run: Run, head: number) {
 })
 
 /** True while the projection says that its inserts may have stored rows of this chain twice. */
-const mayRepeat = Effect.fnUntraced(function* ({ request }: Run) {
+const mayRepeat = Effect.fnUntraced(function* ({ request }: VerificationRun) {
   const log = yield* EventLog
   const projection = yield* ProjectionProgress
   return projection.partition(log.partitionOf(request.tenantId)).final
 })
 
 /** Copies of a row that no insert of the projection has made; blocks that are perfect have none. */
-const checkCopies = Effect.fnUntraced(function* (run: Run) {
+const checkCopies = Effect.fnUntraced(function* (run: VerificationRun) {
   const { check, doubted, endsAt, source, range } = run
   const first = Math.max(range.first, doubted.first)
   const last = Math.min(endsAt, doubted.last)
@@ -264,7 +264,11 @@ const checkCopies = Effect.fnUntraced(function* (run: Run) {
 })
 
 /** Compare the roots; true if one that covers the whole range is the signed one. */
-const checkRoots = (run: Run, signed: ReadonlyArray<SignedCheckpoint>, headAt: number): boolean => {
+const checkRoots = (
+  run: VerificationRun,
+  signed: ReadonlyArray<SignedCheckpoint>,
+  headAt: number
+): boolean => {
   const { check, endsAt } = run
   if (!startsChain(run)) return false
   let covered = false
@@ -286,7 +290,7 @@ const checkRoots = (run: Run, signed: ReadonlyArray<SignedCheckpoint>, headAt: n
  * a signed tree that reaches that far; undefined if there is none.
  */
 const checkInclusion = Effect.fnUntraced(function* (
-  { check, checkpoints, endsAt, source, range, tree }: Run,
+  { check, checkpoints, endsAt, source, range, tree }: VerificationRun,
   hashes: { readonly first: string; readonly last: string }
 ) {
   const newest = yield* checkpoints.published(tree)
@@ -311,7 +315,7 @@ const checkInclusion = Effect.fnUntraced(function* (
 })
 
 /** Recomputed hashes of the first and the last event of a range that was checked to its end. */
-const endHashes = Effect.fnUntraced(function* (run: Run) {
+const endHashes = Effect.fnUntraced(function* (run: VerificationRun) {
   const { check, endsAt, source, range } = run
   const { breaksTotal, last, lastHash } = check.verdict()
   if (breaksTotal > 0 || last !== endsAt || lastHash === undefined) return undefined
@@ -322,7 +326,7 @@ const endHashes = Effect.fnUntraced(function* (run: Run) {
 
 /** Everything that can be said once the whole range was gone through. */
 const conclude = Effect.fnUntraced(function* (
-  run: Run,
+  run: VerificationRun,
   head: Head | undefined,
   signed: ReadonlyArray<SignedCheckpoint>
 ) {
@@ -357,7 +361,7 @@ const sourceOf = (chain: Chain, tenantId: string, port: Recompute, checked: Sequ
 
 /** What a reader should know that is not a break of the chain. */
 const noticesOf = (
-  { pruned, request, source, topicStart, tree }: Run,
+  { pruned, request, source, topicStart, tree }: VerificationRun,
   uncompared: ReadonlyArray<SignedCheckpoint>
 ): ReadonlyArray<string> => {
   const { chain } = source
@@ -466,7 +470,16 @@ const start = Effect.fnUntraced(function* (
   }
   const doubted = { first: SEQUENCE_MAX, last: 0 }
   const parts = { check, source, checkpoints, doubted }
-  const run: Run = { ...parts, request, range, tree, treeSizes, endsAt, pruned, topicStart }
+  const run: VerificationRun = {
+    ...parts,
+    request,
+    range,
+    tree,
+    treeSizes,
+    endsAt,
+    pruned,
+    topicStart
+  }
   return { run, head, signed: found.signed }
 })
 

@@ -72,7 +72,7 @@ const unpackWindow = (value: Buffer): ReadonlyArray<unknown> =>
     const entry = value.subarray(index * WINDOW_ENTRY_BYTES)
     return {
       key: entry.toString("hex", 0, 16),
-      mark: entry.toString("hex", 16, 32),
+      fingerprint: entry.toString("hex", 16, 32),
       number: Number(entry.readBigUInt64BE(32))
     }
   })

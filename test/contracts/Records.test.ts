@@ -218,8 +218,8 @@ const commands: ReadonlyArray<Command> = [
 const receivedCommands: ReadonlyArray<ReceivedCommand> = [
   ...commands.map((sent, offset): ReceivedCommand => {
     const value = encodeCommand(sent)
-    const mark = { writer: "1795262400000000-0a0b0c0d", number: offset + 1 }
-    return { offset, value, mark, command: decodeCommand(value) }
+    const position = { writer: "1795262400000000-0a0b0c0d", number: offset + 1 }
+    return { offset, value, position, command: decodeCommand(value) }
   }),
   {
     offset: commands.length,

@@ -8,9 +8,9 @@ import { Receipts } from "../../src/actors/follower/Receipts.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
 import { finish } from "../../src/domain/Slices.ts"
 import {
+  fingerprintOf,
   type IdempotencyKey,
   Ingest,
-  markOf,
   prepareItems
 } from "../../src/services/ingest/Ingest.ts"
 import { defaultPrepareLimits } from "../../src/services/ingest/Prepare.ts"
@@ -164,9 +164,10 @@ export class Writer {
       )
     )
     const body = Buffer.from(JSON.stringify(items))
-    const mark =
-      key === undefined ? undefined : markOf(tenantId, key, body, { forgetConflict: false })
-    const idempotency = key === undefined || mark === undefined ? undefined : { key, mark }
+    const fingerprint =
+      key === undefined ? undefined : fingerprintOf(tenantId, key, body, { forgetConflict: false })
+    const idempotency =
+      key === undefined || fingerprint === undefined ? undefined : { key, fingerprint }
     const process = chance.pick(this.#processes)
     return process
       .use(Ingest.use(({ ingest }) => ingest({ tenantId, items: prepared, idempotency, until })))

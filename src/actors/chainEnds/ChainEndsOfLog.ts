@@ -35,7 +35,7 @@ const WALKS_MAX = 1_000
 const RECORDS_MAX = 64
 
 /** Records of one tenant in a range of offsets. */
-interface Run {
+interface TopicScan {
   readonly first: ChainLink
   readonly last: ChainLink
   /** False if one of them does not follow the one before it. */
@@ -46,14 +46,14 @@ interface Run {
 class Runs implements TailContents {
   readonly #chain: Chain
   readonly #own: Own
-  readonly #runs = new Map<string, Run>()
+  readonly #runs = new Map<string, TopicScan>()
 
   constructor(chain: Chain, own: Own) {
     this.#chain = chain
     this.#own = own
   }
 
-  of(tenantId: string): Run | undefined {
+  of(tenantId: string): TopicScan | undefined {
     return this.#runs.get(tenantId)
   }
 

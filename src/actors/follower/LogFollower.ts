@@ -7,9 +7,9 @@ import { Context, Deferred, Effect, Layer, Metric, Schedule } from "effect"
 import { type Chain, chainOfTree, type Head, treeNameOf } from "../../domain/chain/Chains.ts"
 import { readCheckpoint } from "../../domain/chain/Checkpoint.ts"
 import { defined } from "../../domain/Defined.ts"
+import { detachedCopy } from "../../domain/DetachedCopy.ts"
 import { reasonOf } from "../../domain/json/RecordFields.ts"
 import { gaugeOf } from "../../domain/metrics/Metrics.ts"
-import { ownCopy } from "../../domain/OwnBytes.ts"
 import { everythingOwn } from "../../domain/records/OwnOffsets.ts"
 import { noProgress, type Progress, progressAfter } from "../../domain/records/Progress.ts"
 import { type Receipt, readReceipt, readVerdict } from "../../domain/records/Receipt.ts"
@@ -238,7 +238,7 @@ class LogState {
       Deferred.doneUnsafe(waiting, Effect.succeed(decision))
     }
     if (kind !== "outcome") return
-    const receipt = { value: ownCopy(value), partition, offset }
+    const receipt = { value: detachedCopy(value), partition, offset }
     this.#keep(headers[RECEIPT_HEADER]?.toString() ?? "", receipt)
   }
 

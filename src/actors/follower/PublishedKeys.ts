@@ -5,10 +5,10 @@
  */
 import { Context, type Effect } from "effect"
 import type { OpenedCheckpoint } from "../../domain/chain/Checkpoint.ts"
-import type { KeyStanding } from "../../domain/chain/KeyStandings.ts"
+import type { CheckedKey } from "../../domain/chain/KeyStandings.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 
-export interface PublishedKey extends KeyStanding {
+export interface PublishedKey extends CheckedKey {
   /** Base64 of the 32 bytes. */
   readonly publicKey: string
   /** Canonical microsecond form. */

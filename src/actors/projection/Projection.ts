@@ -39,7 +39,7 @@ import type { ProjectedBatch, ProjectedTopic } from "./ProjectedTopic.ts"
 import { type ChainLinks, learnLinks, makeLinks } from "./ProjectionLinks.ts"
 import { watchRequests } from "./RebuildRequests.ts"
 import { makeRemovedChains } from "./RemovedChains.ts"
-import { careForStore } from "./StoreCare.ts"
+import { storeMaintenance } from "./StoreMaintenance.ts"
 
 export const PROJECTION_GROUP = "projection"
 
@@ -114,7 +114,7 @@ class Publisher {
   }
 
   /** Takes a partition over from who has published this last; `now` in microseconds. */
-  takeOver({ number, partition }: Progress, now: number): void {
+  continueAfter({ number, partition }: Progress, now: number): void {
     this.#numbers.set(partition, Math.max(number, now))
   }
 
@@ -162,7 +162,7 @@ const progressBefore = Effect.fnUntraced(function* (
   own: Progress | undefined
 ) {
   const last = yield* lastProgress(log, reader, partition)
-  publisher.takeOver(last, (yield* Clock.currentTimeMillis) * 1_000)
+  publisher.continueAfter(last, (yield* Clock.currentTimeMillis) * 1_000)
   if (own === undefined) return last
   const both = [last, own]
   return {
@@ -228,11 +228,11 @@ const recover = Effect.fnUntraced(function* (
 })
 
 /** What requests wait for is shown first. Receipts are known from their topic until they follow. */
-const shownFirst = [projectedEvents, projectedFacts, projectedCheckpoints]
-const projectedTopics: ReadonlyArray<ProjectedTopic> = [...shownFirst, projectedReceipts]
+const primaryTopics = [projectedEvents, projectedFacts, projectedCheckpoints]
+const projectedTopics: ReadonlyArray<ProjectedTopic> = [...primaryTopics, projectedReceipts]
 
 /** Receipts that are fetched and not stored yet. */
-interface LateReceipts {
+interface PendingReceipts {
   readonly batch: ProjectedBatch
   readonly fetched: Array<Fetched>
   records: number
@@ -240,14 +240,14 @@ interface LateReceipts {
   since: number
 }
 
-const noReceipts = (links: ChainLinks): LateReceipts => ({
+const noReceipts = (links: ChainLinks): PendingReceipts => ({
   batch: projectedReceipts.begin(links),
   fetched: [],
   records: 0,
   since: 0
 })
 
-const isDue = ({ fetched, records, since }: LateReceipts, now: number): boolean =>
+const isDue = ({ fetched, records, since }: PendingReceipts, now: number): boolean =>
   fetched.length > 0 && (records >= RECEIPTS_WAITING_MAX || now - since >= RECEIPTS_WAIT_MS)
 
 /** Take what was fetched of some topics into the views, and publish how far they are shown. */
@@ -280,11 +280,11 @@ const publishProgress = Effect.fnUntraced(function* (
 const batchesOf = Effect.fnUntraced(function* (
   views: Views,
   links: ChainLinks,
-  late: LateReceipts,
+  late: PendingReceipts,
   fetched: ReadonlyArray<Fetched>
 ) {
   const batches = new Map<string, ProjectedBatch>(
-    shownFirst.map(({ begin, topic }) => [topic, begin(links)])
+    primaryTopics.map(({ begin, topic }) => [topic, begin(links)])
   )
   batches.set(projectedReceipts.topic, late.batch)
   const malformed: Array<Malformed> = []
@@ -310,7 +310,7 @@ interface Work {
   readonly links: ChainLinks
   /** For what has to be looked up beside the records that are projected. */
   readonly side: LogReader
-  late: LateReceipts
+  late: PendingReceipts
 }
 
 /** Store batches for as long as the partitions are this process's, and publish that they are there. */
@@ -331,7 +331,7 @@ const project = Effect.fnUntraced(function* (work: Work, fetched: ReadonlyArray<
   const { late, links, side, views } = work
   yield* learnLinks(links, side, fetched)
   const batches = yield* batchesOf(views, links, late, fetched)
-  yield* show(work, fetched, shownFirst, batches)
+  yield* show(work, fetched, primaryTopics, batches)
 })
 
 /** Store the receipts that wait, if it is time for that. */
@@ -350,7 +350,7 @@ const publishOwn = (assignment: Assignment, publisher: Publisher, view: View) =>
  * Once every insert of unknown outcome must have ended: stop merging on reads, if nothing is there
  * twice.
  */
-const settle = Effect.fnUntraced(
+const publishFinal = Effect.fnUntraced(
   function* (
     assignment: Assignment,
     publisher: Publisher,
@@ -470,7 +470,7 @@ const follow = Effect.fnUntraced(function* (
         previous.set(partition, view.progress)
       })
     )
-    const settled = settle(assignment, publisher, view, settings)
+    const settled = publishFinal(assignment, publisher, view, settings)
     const mending = mendOnRequest(
       mendedView(assignment, publisher, view),
       watched.get(partition)!,
@@ -486,7 +486,7 @@ const follow = Effect.fnUntraced(function* (
   const own = (partition: number) => views.get(partition)?.decided.own ?? everythingOwn
   const links: ChainLinks = { events: makeLinks(), traces: makeLinks(), removed, own }
   const work: Work = { assignment, publisher, views, links, side, late: noReceipts(links) }
-  if (partitions.includes(FIRST_PARTITION)) yield* Effect.forkScoped(careForStore)
+  if (partitions.includes(FIRST_PARTITION)) yield* Effect.forkScoped(storeMaintenance)
   yield* stillOwned(assignment)
   yield* publisher.publish([...views.values()])
   yield* Ref.set(running, new Set(partitions))

@@ -68,7 +68,7 @@ const PLACE = {
 } as const
 
 /** Whose chain it is, and what all events of a run have in common. */
-interface Run {
+interface TenantBatch {
   readonly serviceName: string
   readonly tenantId: string
   readonly createdAt: string
@@ -93,7 +93,7 @@ const PLAIN_TENANT = /^[a-z0-9_-]{1,63}$/
 
 const SEQUENCE_MEMBER = ',"sequence_number":'
 
-const tailOf = (run: Run, sequenceNumber: number, hasDetails: boolean): Tail => {
+const tailOf = (run: TenantBatch, sequenceNumber: number, hasDetails: boolean): Tail => {
   const { createdAt, serviceName, tenantId } = run
   const { contentHash, detailsHash, detailsSalt, hash, prevHash } = PLACE
   const suffix = appendSuffix({
@@ -132,7 +132,7 @@ interface LinkTemplate {
   readonly prevHashAt: number
 }
 
-const linkOf = ({ createdAt, tenantId }: Run, sequenceNumber: number): LinkTemplate => {
+const linkOf = ({ createdAt, tenantId }: TenantBatch, sequenceNumber: number): LinkTemplate => {
   const { contentHash, prevHash } = PLACE
   const link = { tenantId, sequenceNumber, createdAt, contentHash, prevHash }
   const text = linkText(SCHEME, link)
@@ -146,7 +146,7 @@ const linkOf = ({ createdAt, tenantId }: Run, sequenceNumber: number): LinkTempl
 
 /** The templates of a tenant's chain, as long as sequence numbers of so many digits need them. */
 interface Templates {
-  readonly run: Run
+  readonly run: TenantBatch
   readonly key: Buffer
   digitCount: number
   link: LinkTemplate | undefined

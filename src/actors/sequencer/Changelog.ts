@@ -80,7 +80,7 @@ const firstFact = ({ traces }: StateChanges, { tracesNext }: LogEnds): number =>
   tracesNext - traces.facts.length
 
 const unloggedAfter = (state: SequencerState, changes: StateChanges, ends: LogEnds): number =>
-  Math.max(state.tracesUnlogged, unloggedUpTo(changes.traces, firstFact(changes, ends)))
+  Math.max(state.unloggedBelow, unloggedUpTo(changes.traces, firstFact(changes, ends)))
 
 /**
  * What comes first. A reader of a part of the transaction knows up to which record its heads go, and
@@ -102,9 +102,9 @@ export const stateRecords = (
   ends: LogEnds
 ): ReadonlyArray<StateRecord> => {
   const { applied, isAwaited, receivedUpTo, totals } = changes
-  const tracesUnlogged = unloggedAfter(state, changes, ends)
+  const unloggedBelow = unloggedAfter(state, changes, ends)
   const { eventsNext, tracesNext } = ends
-  const moved = { eventsNext, tracesNext, applied, receivedUpTo, totals, tracesUnlogged, isAwaited }
+  const moved = { eventsNext, tracesNext, applied, receivedUpTo, totals, unloggedBelow, isAwaited }
   const progress = { ...state, ...moved }
   const records = [...progressRecords(progress, windowEndsAfter(state, changes), ends)]
   for (const record of headRecords("events", changes.heads, changes.trees)) records.push(record)
@@ -146,7 +146,7 @@ export const advance = (state: SequencerState, changes: StateChanges, ends: LogE
     state.checkpoints.set(treeOfCheckpoint(checkpoint), checkpoint)
   }
   for (const [tenantId, head] of changes.traces.heads) state.traceHeads.set(tenantId, head)
-  state.tracesUnlogged = unloggedAfter(state, changes, ends)
+  state.unloggedBelow = unloggedAfter(state, changes, ends)
   state.traces.advance(changes.traces, firstFact(changes, ends))
   for (const [kind] of windows) {
     const added = changes[kind]

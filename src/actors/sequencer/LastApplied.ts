@@ -56,8 +56,8 @@ const appliedByWriters = Effect.fnUntraced(function* (
   let applied = start - 1
   let isReached = false
   const isApplied = ({ headers }: LogRecord): boolean => {
-    const mark = readWriterPosition(headers[WRITER_HEADER]?.toString() ?? "")
-    return mark !== undefined && mark.number <= (writers.get(mark.writer) ?? 0)
+    const position = readWriterPosition(headers[WRITER_HEADER]?.toString() ?? "")
+    return position !== undefined && position.number <= (writers.get(position.writer) ?? 0)
   }
   yield* scanAll(log, reader, { topic: "commands", partition }, (records) => {
     for (const record of records) {

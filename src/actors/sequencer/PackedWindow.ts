@@ -1,5 +1,5 @@
 /**
- * Hot path: measured in test/bench/Sequencing.ts. The last N entries of the form key, mark, number,
+ * Hot path: measured in test/bench/Sequencing.ts. The last N entries of the form key, fingerprint, number,
  * in the order of their arrival: what the sequencer remembers of client ids and of idempotency
  * keys. Typed arrays, because a million small objects would cost ten times the memory; what the
  * fields mean, the owner decides.
@@ -12,7 +12,7 @@ const CAPACITY_MIN = 1_024
 export interface WindowHit {
   /** Arrival number of the entry, from 0 for the first entry ever. */
   readonly ordinal: number
-  readonly mark: string
+  readonly fingerprint: string
   readonly number: number
 }
 
@@ -20,11 +20,11 @@ export interface WindowHit {
 export const packEntries = (entries: ReadonlyArray<WindowEntry>): Buffer => {
   const packed = Buffer.alloc(entries.length * ENTRY_BYTES)
   for (let index = 0; index < entries.length; index++) {
-    const { key, mark, number } = entries[index]!
+    const { key, fingerprint, number } = entries[index]!
     const at = index * ENTRY_BYTES
     for (let part = 0; part < 4; part++) {
       packed.writeUInt32BE(word(key, part), at + 4 * part)
-      packed.writeUInt32BE(word(mark, part), at + 16 + 4 * part)
+      packed.writeUInt32BE(word(fingerprint, part), at + 16 + 4 * part)
     }
     packed.writeUInt32BE(Math.floor(number / 0x1_0000_0000), at + 32)
     packed.writeUInt32BE(number >>> 0, at + 36)
@@ -37,7 +37,7 @@ export const unpackEntries = (packed: Buffer): ReadonlyArray<WindowEntry> => {
   for (let at = 0; at + ENTRY_BYTES <= packed.length; at += ENTRY_BYTES) {
     entries.push({
       key: packed.toString("hex", at, at + 16),
-      mark: packed.toString("hex", at + 16, at + 32),
+      fingerprint: packed.toString("hex", at + 16, at + 32),
       number: Number(packed.readBigUInt64BE(at + 32))
     })
   }
@@ -110,7 +110,7 @@ export class PackedWindow {
     const at = slot * WORDS
     for (let index = 0; index < 4; index++) {
       this.#ring[at + index] = word(entry.key, index)
-      this.#ring[at + 4 + index] = word(entry.mark, index)
+      this.#ring[at + 4 + index] = word(entry.fingerprint, index)
     }
     this.#ring[at + 8] = Math.floor(entry.number / 0x1_0000_0000)
     this.#ring[at + 9] = entry.number >>> 0
@@ -145,7 +145,7 @@ export class PackedWindow {
     const at = slot * WORDS
     return {
       ordinal,
-      mark: [4, 5, 6, 7].map((offset) => hexWord(this.#ring[at + offset]!)).join(""),
+      fingerprint: [4, 5, 6, 7].map((offset) => hexWord(this.#ring[at + offset]!)).join(""),
       number: this.#ring[at + 8]! * 0x1_0000_0000 + this.#ring[at + 9]!
     }
   }

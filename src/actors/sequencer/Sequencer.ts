@@ -126,8 +126,8 @@ const receivedCommandOf = (
   }
   if (isNewer(format)) return newerFormat(partition, record.offset, format)
   const { offset, value } = record
-  const mark = readWriterPosition(headerText(record, WRITER_HEADER) ?? "")
-  const place = { offset, value, format, ...(mark === undefined ? {} : { mark }) }
+  const position = readWriterPosition(headerText(record, WRITER_HEADER) ?? "")
+  const place = { offset, value, format, ...(position === undefined ? {} : { position }) }
   try {
     return { ...place, command: decodeCommand(value, format) }
   } catch (error) {
@@ -381,7 +381,7 @@ const evict = Effect.fnUntraced(function* (
  * What is due by the clock, looked for at most once in so many microseconds; `true` means
  * another look at the next chance.
  */
-const lookedFor = <E, R>(
+const atMostEvery = <E, R>(
   intervalMicros: number,
   look: (now: number) => Effect.Effect<boolean, E, R>
 ): Effect.Effect<void, E, R> => {
@@ -400,7 +400,7 @@ const lookedFor = <E, R>(
 const makeSignedCheck = (restoring: Restoring, state: SequencerState) => {
   let isChecked = false
   const sizes = sizesOf(state)
-  return lookedFor(SIGNED_LOOK_MICROS, () =>
+  return atMostEvery(SIGNED_LOOK_MICROS, () =>
     isChecked
       ? Effect.succeed(false)
       : Effect.map(
@@ -419,7 +419,7 @@ const makeCheckpoints = (
   state: SequencerState,
   settings: SequencerSettings
 ) =>
-  lookedFor(CHECKPOINT_LOOK_MICROS, (now) =>
+  atMostEvery(CHECKPOINT_LOOK_MICROS, (now) =>
     Effect.gen(function* () {
       const changes = stepCheckpoints(state, settings, formatMicros(now))
       if (changes !== undefined) yield* commit(writer, state, changes, settings)
@@ -433,7 +433,7 @@ const makePurge = (
   state: SequencerState,
   settings: SequencerSettings
 ) =>
-  lookedFor(PURGE_LOOK_MICROS, (now) =>
+  atMostEvery(PURGE_LOOK_MICROS, (now) =>
     Effect.gen(function* () {
       const changes = stepPurge(state, formatMicros(now))
       if (changes === undefined) return false
@@ -452,7 +452,7 @@ const makeDue = (
   cache: ExecutionCache,
   settings: SequencerSettings
 ) =>
-  lookedFor(DUE_LOOK_MICROS, () =>
+  atMostEvery(DUE_LOOK_MICROS, () =>
     Effect.gen(function* () {
       yield* cache.prepareDue
       const hasStore = settings.traceStore !== undefined
@@ -514,7 +514,7 @@ export const runSequencer = (
     const checkpointsDue = makeCheckpoints(writer, state, settings)
     const purge = makePurge(writer, state, settings)
     const due = makeDue(writer, state, cache, settings)
-    const trim = lookedFor(TRIM_LOOK_MICROS, () =>
+    const trim = atMostEvery(TRIM_LOOK_MICROS, () =>
       Effect.as(trimRegistry(log, writer, state), false)
     )
     let next = state.applied + 1

@@ -154,22 +154,22 @@ export class Draft implements StateChanges {
   }
 
   /**
-   * Why a command is a copy; remembers its mark and when it was received if it is not one. The time is
+   * Why a command is a copy; remembers its position and when it was received if it is not one. The time is
    * not there if the command can't be read.
    */
   refusalOf(
-    mark: WriterPosition | undefined,
+    position: WriterPosition | undefined,
     receivedAt: string | undefined,
     now: string
   ): string | undefined {
     const micros = receivedAt === undefined ? Number.NaN : microsOf(receivedAt)
     const received = Number.isSafeInteger(micros) ? micros : undefined
-    if (mark !== undefined) {
-      const last = this.writers.get(mark.writer) ?? this.#state.writers.get(mark.writer)
+    if (position !== undefined) {
+      const last = this.writers.get(position.writer) ?? this.#state.writers.get(position.writer)
       const { copiesUpTo } = this.#state
-      const refusal = copyRefusal(mark, received, { last, copiesUpTo }, microsOf(now))
+      const refusal = copyRefusal(position, received, { last, copiesUpTo }, microsOf(now))
       if (refusal !== undefined) return refusal
-      this.writers.set(mark.writer, mark.number)
+      this.writers.set(position.writer, position.number)
     }
     this.receivedUpTo = Math.max(this.receivedUpTo, received ?? 0)
     return undefined
@@ -216,8 +216,8 @@ export class Draft implements StateChanges {
     const ordinal = index.get(key)
     if (ordinal === undefined) return window.find(key, next)
     if (ordinal < next - window.capacity) return undefined
-    const { mark, number } = added[ordinal - window.next]!
-    return { ordinal, mark, number }
+    const { fingerprint, number } = added[ordinal - window.next]!
+    return { ordinal, fingerprint, number }
   }
 
   get totals(): Totals {

@@ -59,13 +59,13 @@ import { placesBeside } from "./StraysByHeads.ts"
 import { ChainWalk, reportPassedOver } from "./TopicComparison.ts"
 
 /** What the window of client ids remembers of a record; without a key nothing. */
-interface Numbered {
+interface RememberedId {
   readonly key?: string
   readonly number: number
 }
 
 /** Undefined for a record that no sequencer has written. */
-const numberedEvent = ({ value }: LogRecord): Numbered | undefined => {
+const rememberedEvent = ({ value }: LogRecord): RememberedId | undefined => {
   try {
     const fields = RecordFields.of(value ?? "", "event")
     for (const name of ["prev_hash", "hash", "created_at"]) fields.text(name)
@@ -78,7 +78,7 @@ const numberedEvent = ({ value }: LogRecord): Numbered | undefined => {
 }
 
 /** The same of a fact: only trace events have ids of clients. */
-const numberedFact = ({ value }: LogRecord): Numbered | undefined => {
+const rememberedFact = ({ value }: LogRecord): RememberedId | undefined => {
   const fact = parseFact(value?.toString() ?? "")
   return fact?.type === "span.event"
     ? { key: traceEventKeyOf(fact.tenant_id, fact.event_id), number: fact.sequence_number }
@@ -111,7 +111,7 @@ const readChains = Effect.fnUntraced(function* (
   const strays: Array<StrayRange> = []
   const trees = new Map<string, Frontier>()
   const roots = new Map<string, string>()
-  const numberedOf = chain === "events" ? numberedEvent : numberedFact
+  const numberedOf = chain === "events" ? rememberedEvent : rememberedFact
   let others = 0
   let next: number | undefined
   const place = { topic: chain, partition }
@@ -266,7 +266,7 @@ const adoptedOf = (events: ReadChain, traces: ReadChain): Adopted | undefined =>
     : { at: currentTime(), events_next: events.next, traces_next: traces.next }
 
 /** Mark of an event whose command has expired: equal to no fingerprint, so its id is taken. */
-const UNKNOWN_MARK = "0".repeat(32)
+const UNKNOWN_FINGERPRINT = "0".repeat(32)
 
 /** What the commands still in the topic say of client ids, idempotency keys and writers. */
 const readCommands = (
@@ -279,9 +279,9 @@ const readCommands = (
     const idempotency: Array<WindowEntry> = []
     const writers = new Map<string, number>()
     const takeWriter = ({ headers }: LogRecord) => {
-      const mark = readWriterPosition(headers[WRITER_HEADER]?.toString() ?? "")
-      if (mark === undefined) return
-      writers.set(mark.writer, Math.max(mark.number, writers.get(mark.writer) ?? 0))
+      const position = readWriterPosition(headers[WRITER_HEADER]?.toString() ?? "")
+      if (position === undefined) return
+      writers.set(position.writer, Math.max(position.number, writers.get(position.writer) ?? 0))
     }
     const take = (command: Command) => {
       let conflict = false
@@ -293,15 +293,15 @@ const readCommands = (
         if (dedupKey === undefined || fingerprint === undefined) continue
         const number = byId.get(dedupKey)
         const known = dedup.get(dedupKey)
-        if (known !== undefined) conflict ||= known.mark !== fingerprint
+        if (known !== undefined) conflict ||= known.fingerprint !== fingerprint
         else if (number !== undefined) {
-          dedup.set(dedupKey, { key: dedupKey, mark: fingerprint, number })
+          dedup.set(dedupKey, { key: dedupKey, fingerprint, number })
         }
       }
-      const mark = command.idempotency
-      if (mark !== undefined && !(mark.forgetConflict && conflict)) {
+      const identity = command.idempotency
+      if (identity !== undefined && !(identity.forgetConflict && conflict)) {
         const number = microsOf(command.receivedAt)
-        idempotency.push({ key: mark.key, mark: mark.body, number })
+        idempotency.push({ key: identity.key, fingerprint: identity.body, number })
       }
     }
     let newer: PartitionRefused | undefined
@@ -323,7 +323,7 @@ const readCommands = (
     if (newer !== undefined) return yield* newer
     const older = [...byId]
       .filter(([key]) => !dedup.has(key))
-      .map(([key, number]) => ({ key, mark: UNKNOWN_MARK, number }))
+      .map(([key, number]) => ({ key, fingerprint: UNKNOWN_FINGERPRINT, number }))
     return { dedup: [...older, ...dedup.values()], idempotency, writers }
   })
 
@@ -396,7 +396,7 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
       tracesNext,
       strays: Strays.of(written),
       adopted,
-      tracesForgotten: tracesNext,
+      evictedBelow: tracesNext,
       totals: totalsOf({ heads, traceHeads, writers })
     }
     const records = snapshot(state)

@@ -124,12 +124,12 @@ export interface SequencerState {
    * An execution whose last fact is below this offset may have been evicted from `traces`. It can
    * be loaded from the store once the projection has passed this offset.
    */
-  tracesForgotten: number
+  evictedBelow: number
   /**
    * Like the above, for executions in memory that are not in the changelog. They are lost on a
    * restart.
    */
-  tracesUnlogged: number
+  unloggedBelow: number
   readonly forgottenEvents: ForgottenEvents
   totals: Totals
 }
@@ -177,8 +177,8 @@ export const emptyState = (
   strays: new Strays(),
   expected: { events: 0, traces: 0 },
   adopted: undefined,
-  tracesForgotten: 0,
-  tracesUnlogged: 0,
+  evictedBelow: 0,
+  unloggedBelow: 0,
   forgottenEvents: new ForgottenEvents(0),
   totals: { heads: 0n, writers: 0 }
 })
@@ -239,9 +239,9 @@ export const appliedRecord = (
     receivedUpTo,
     strays,
     totals,
-    tracesForgotten,
+    evictedBelow,
     tracesNext,
-    tracesUnlogged
+    unloggedBelow
   }: Pick<
     SequencerState,
     | "adopted"
@@ -251,8 +251,8 @@ export const appliedRecord = (
     | "receivedUpTo"
     | "strays"
     | "tracesNext"
-    | "tracesForgotten"
-    | "tracesUnlogged"
+    | "evictedBelow"
+    | "unloggedBelow"
     | "totals"
   > & { readonly isAwaited?: boolean },
   { dedup, idempotency }: WindowEnds,
@@ -263,7 +263,7 @@ export const appliedRecord = (
     command_offset: applied,
     events_next: eventsNext,
     traces_next: tracesNext,
-    traces_forgotten: Math.max(tracesForgotten, tracesUnlogged),
+    traces_forgotten: Math.max(evictedBelow, unloggedBelow),
     heads_digest: digestOfSum(totals.heads),
     writers_total: totals.writers,
     strays_total: strays.size + newStrays,
@@ -420,7 +420,7 @@ const replayApplied = (into: Replay, value: Buffer | null): void => {
   into.state.applied = applied?.command_offset ?? -1
   into.state.eventsNext = applied?.events_next ?? 0
   into.state.tracesNext = applied?.traces_next ?? 0
-  into.state.tracesForgotten = applied?.traces_forgotten ?? 0
+  into.state.evictedBelow = applied?.traces_forgotten ?? 0
   into.state.receivedUpTo = applied?.received_up_to ?? 0
   into.state.copiesUpTo = applied?.copies_up_to ?? 0
   into.state.adopted = applied?.adopted
@@ -498,7 +498,7 @@ const fillWindow = (window: PackedWindow, records: Map<number, Buffer>): PackedW
 
 /** The state that the replayed records describe. */
 export const finishReplay = (gathered: Replay): SequencerState => {
-  const { tracesForgotten, tracesNext } = gathered.state
+  const { evictedBelow, tracesNext } = gathered.state
   const dedup = fillWindow(gathered.state.dedup, gathered.dedup)
   return {
     ...gathered.state,
@@ -506,7 +506,7 @@ export const finishReplay = (gathered: Replay): SequencerState => {
     dedup,
     idempotency: fillWindow(gathered.state.idempotency, gathered.idempotency),
     stored: { dedup: rangesOf(gathered.dedup), idempotency: rangesOf(gathered.idempotency) },
-    forgottenEvents: ForgottenEvents.restored(dedup, tracesForgotten, tracesNext)
+    forgottenEvents: ForgottenEvents.restored(dedup, evictedBelow, tracesNext)
   }
 }
 

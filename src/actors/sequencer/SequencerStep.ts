@@ -65,7 +65,7 @@ export type ReceivedCommand = {
   readonly value: Buffer | null
   /** How the value is written, as its header says. */
   readonly format?: number
-  readonly mark?: WriterPosition
+  readonly position?: WriterPosition
 } & (
   | { readonly command: Command }
   | {
@@ -109,9 +109,9 @@ const applyEvents = (
       continue
     }
     const key = dedupKeyAt(batch, event)
-    const mark = fingerprintAt(batch, event)
+    const fingerprint = fingerprintAt(batch, event)
     const earlier = own.get(key) ?? draft.findDuplicate(key, dedup.length)
-    if (earlier !== undefined && earlier.mark !== mark) {
+    if (earlier !== undefined && earlier.fingerprint !== fingerprint) {
       conflicts.push(conflictOf(batch, event, earlier.number))
       continue
     }
@@ -121,7 +121,7 @@ const applyEvents = (
       continue
     }
     events.append(batch, event)
-    const entry = { key, mark, number: events.sequenceNumber }
+    const entry = { key, fingerprint, number: events.sequenceNumber }
     own.set(key, entry)
     dedup.push(entry)
   }
@@ -138,7 +138,7 @@ const conflictOf = (batch: EventBatch, event: number, sequenceNumber: number): I
     + `(sequence_number ${sequenceNumber}); send a new id`
 })
 
-const takeOverEvents = (draft: Draft, command: Command, outcome: Outcome): void => {
+const mergeEvents = (draft: Draft, command: Command, outcome: Outcome): void => {
   const { tenantId } = command
   if (outcome.head !== undefined && outcome.appended > 0) {
     draft.tree({ tenantId, chain: "events" })?.appendAll(draft.events.runHashes)
@@ -161,13 +161,13 @@ const isRepeat = (draft: Draft, command: Command): boolean => {
   ) {
     return false
   }
-  const { mark } = remembered
+  const { fingerprint } = remembered
   draft.verdicts.push({
     receipt_id: command.receiptId,
     tenant_id: command.tenantId,
     attempt: command.attempt,
-    ...(isSameBody(mark, idempotency.body)
-      ? { verdict: "repeat", waited: hasWaited(mark) }
+    ...(isSameBody(fingerprint, idempotency.body)
+      ? { verdict: "repeat", waited: hasWaited(fingerprint) }
       : { verdict: "mismatch" })
   })
   return true
@@ -183,12 +183,12 @@ const toRemember = (
   if (idempotency.forgetConflict && errors.length > 0) return undefined
   const number = microsOf(command.receivedAt)
   if (!Number.isSafeInteger(number)) throw new Error(`no time: ${command.receivedAt}`)
-  return { key: idempotency.key, mark: idempotency.body, number }
+  return { key: idempotency.key, fingerprint: idempotency.body, number }
 }
 
-const takeOverFacts = (draft: Draft, command: CommandDraft): void => {
+const mergeFacts = (draft: Draft, command: CommandDraft): void => {
   const { facts, tenantId } = command
-  draft.traces.takeOver(command)
+  draft.traces.merge(command)
   const tree = facts.length === 0 ? undefined : draft.tree({ tenantId, chain: "traces" })
   for (const { hash } of facts) tree?.append(hash)
 }
@@ -226,7 +226,7 @@ const stepTraces = (draft: Draft, offset: number, command: Command, now: string)
   const remembered = toRemember(command, outcome)
   const receipt = committedTraces(command, offset, outcome, now)
   // What may throw is above this line; below it the draft changes.
-  takeOverFacts(draft, outcome.command)
+  mergeFacts(draft, outcome.command)
   for (const entry of outcome.dedup) draft.addDedup(entry)
   draft.refused.push(...outcome.errors)
   for (const { repairs = [] } of outcome.results) {
@@ -267,10 +267,10 @@ const stepOne = (
   const receipt = committed(command, offset, outcome, now)
   const values = valuesOf(draft, command, outcome)
   // What may throw is above this line; below it the draft changes.
-  if (values !== undefined) takeOverFacts(draft, values)
+  if (values !== undefined) mergeFacts(draft, values)
   draft.registryDraft.take(changes)
   draft.registry.push(...changes)
-  takeOverEvents(draft, command, outcome)
+  mergeEvents(draft, command, outcome)
   if (remembered !== undefined) draft.addIdempotency(remembered)
   addReceipt(draft, command.attempt, receipt, command.kind === "probe")
 }
@@ -325,7 +325,7 @@ export function* stepEach(
     }
     expected = received.offset + 1
     const receivedAt = "command" in received ? received.command.receivedAt : undefined
-    const copied = draft.refusalOf(received.mark, receivedAt, now)
+    const copied = draft.refusalOf(received.position, receivedAt, now)
     if (copied !== undefined) {
       setAside(draft, received, "copy", copied)
       continue
@@ -335,7 +335,9 @@ export function* stepEach(
       continue
     }
     draft.isAwaited ||= received.command.waits === true
-    const poison = twice(() => stepOne(draft, received.offset, received.command, context, now))
+    const poison = withOneRetry(() =>
+      stepOne(draft, received.offset, received.command, context, now)
+    )
     if (poison !== undefined) quarantine(draft, received, poison, now)
   }
   draft.forgetWriters(now)
@@ -379,13 +381,13 @@ export function* stepDue(
   const draft = new Draft(state, now, context)
   for (const { executionId, tenantId } of due) {
     yield
-    takeOverFacts(draft, endDue(draft.traces, tenantId, executionId))
+    mergeFacts(draft, endDue(draft.traces, tenantId, executionId))
   }
   return draft
 }
 
 /** Undefined if one of two attempts succeeds, else what the second one said. */
-const twice = (attempt: () => void): string | undefined => {
+const withOneRetry = (attempt: () => void): string | undefined => {
   for (let left = 1; ; left--) {
     try {
       attempt()

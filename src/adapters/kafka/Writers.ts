@@ -25,7 +25,13 @@ import {
   WriterFenced
 } from "../../ports/EventLog.ts"
 import { AppendedRecords } from "./AppendedRecords.ts"
-import { checkPlaces, endOfBegun, PlaceTaken, SeenPlaces, TakenOver } from "./ExpectedPlaces.ts"
+import {
+  checkOffsets,
+  endOfBegun,
+  OffsetConflict,
+  SeenOffsets,
+  TakenOver
+} from "./ExpectedOffsets.ts"
 import {
   BatchReplaced,
   BatchSender,
@@ -342,7 +348,7 @@ class Transactions {
   /** Where the next first record of a partition will be, after what this writer wrote there. */
   readonly #nextOffsets = new Map<string, number>()
   readonly #placed: PlacedSigning
-  readonly #seen: SeenPlaces
+  readonly #seen: SeenOffsets
   readonly #stuckAfterMs: number
 
   constructor(
@@ -353,7 +359,7 @@ class Transactions {
     { placed = NOTHING_PLACED, publicCompression = "zstd", stuckAfterMs = STUCK_MS }: WriterOptions
   ) {
     this.#placed = placed
-    this.#seen = new SeenPlaces(connections.cluster, prefix, placed)
+    this.#seen = new SeenOffsets(connections.cluster, prefix, placed)
     this.#stuckAfterMs = stuckAfterMs
     this.#connections = connections
     this.#prefix = prefix
@@ -433,7 +439,7 @@ class Transactions {
         return await this.#run(first, then, shouldContinue)
       } catch (error) {
         if (error instanceof IdSpoilt) await this.#endOwn(shouldContinue)
-        if (!(error instanceof PlaceTaken && shouldContinue())) throw error
+        if (!(error instanceof OffsetConflict && shouldContinue())) throw error
         await this.#end("abort", shouldContinue)
         await this.#seen.lookOn(shouldContinue)
         this.#forgetPlaces()
@@ -460,7 +466,7 @@ class Transactions {
     }
     const left = expected === undefined ? others : [...first, ...others]
     for (const request of toRequests(this.#prefix, left)) {
-      checkPlaces(request, await this.#write(request, begun), next)
+      checkOffsets(request, await this.#write(request, begun), next)
     }
     await begun.added
     if (begun.partitions.size > 0) {

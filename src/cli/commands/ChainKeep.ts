@@ -15,7 +15,7 @@ import { ApiFailure } from "../../client/ApiFailure.ts"
 import type { Client } from "../../client/Client.ts"
 import { openNote } from "../../domain/chain/Checkpoint.ts"
 import { keyLine } from "../../domain/chain/KeyLine.ts"
-import { isTrusted, type KeyStanding, type LineKey } from "../../domain/chain/KeyStandings.ts"
+import { type CheckedKey, isTrusted, type LineKey } from "../../domain/chain/KeyStandings.ts"
 import { verifyConsistency } from "../../domain/chain/MerkleTree.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 import type { Choice } from "../Contexts.ts"
@@ -136,7 +136,7 @@ const keepOne = async (
   client: Client,
   folder: string,
   chain: ChainName,
-  line: ReadonlyArray<KeyStanding>
+  line: ReadonlyArray<CheckedKey>
 ): Promise<Kept | undefined> => {
   const note = await newest(client, chain)
   const last = lastKept(logOf(folder, chain))

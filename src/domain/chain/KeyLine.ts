@@ -11,10 +11,10 @@ import {
   vkeyParts
 } from "./Checkpoint.ts"
 import {
+  type CheckedKey,
   ENDORSEMENT_FORMAT,
   type Endorsement,
   endorsementIn,
-  type KeyStanding,
   type LineInput,
   NEXT_KEY,
   refusalOf,
@@ -59,7 +59,7 @@ export const handOver = (
  * The standing of each key, in the order given, pinned keys that are not listed last.
  * @throws VkeyInvalid if one of the keys is none
  */
-export const keyLine = (input: LineInput): ReadonlyArray<KeyStanding> => {
+export const keyLine = (input: LineInput): ReadonlyArray<CheckedKey> => {
   for (const vkey of [...input.keys.map(({ vkey }) => vkey), ...input.pinned]) vkeyParts(vkey)
   return standingsOf(input, openEndorsement)
 }
@@ -75,7 +75,7 @@ export const handOversIn =
 
 /** Why none of the keys that signed a checkpoint may have; undefined if one of them may. */
 export const checkpointRefusal = (
-  line: ReadonlyArray<KeyStanding>,
+  line: ReadonlyArray<CheckedKey>,
   tree: TreeOfKeys,
   { keyIds, rootHash, treeSize }: OpenedCheckpoint
 ): string | undefined => {

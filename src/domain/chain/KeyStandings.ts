@@ -70,7 +70,7 @@ export interface LineKey {
   readonly endorsement?: string
 }
 
-export interface KeyStanding {
+export interface CheckedKey {
   /** 8 hex digits. */
   readonly keyId: string
   readonly vkey: string
@@ -111,9 +111,9 @@ export type OpenEndorsement = (note: string, vkey: string) => Endorsement | unde
 export const standingsOf = (
   input: LineInput,
   opened: OpenEndorsement
-): ReadonlyArray<KeyStanding> => {
+): ReadonlyArray<CheckedKey> => {
   const keys = allKeys(input)
-  const standings = new Map<string, KeyStanding>()
+  const standings = new Map<string, CheckedKey>()
   for (const { root = false, vkey } of keys) {
     const isRoot = root && input.believesRoots
     const trusted = isRoot ? "root" : input.pinned.includes(vkey) ? "listed" : "unendorsed"
@@ -133,13 +133,13 @@ export const standingsOf = (
   return keys.map(({ vkey }) => standings.get(vkey)!)
 }
 
-export const isTrusted = ({ trusted }: KeyStanding): boolean => trusted !== "unendorsed"
+export const isTrusted = ({ trusted }: CheckedKey): boolean => trusted !== "unendorsed"
 
 /** The first key, not endorsed by another one already, whose endorsement this key has signed. */
 const successorOf = (
   keys: ReadonlyArray<LineKey>,
   vkey: string,
-  standings: ReadonlyMap<string, KeyStanding>,
+  standings: ReadonlyMap<string, CheckedKey>,
   opened: OpenEndorsement
 ) => {
   for (const key of keys) {
@@ -176,7 +176,7 @@ export interface SignedSize {
 
 /** The smallest tree with which a retired key has handed over to its successor. */
 export const handOverOf = (
-  { next, vkey }: KeyStanding,
+  { next, vkey }: CheckedKey,
   { handOversBy, origin }: TreeOfKeys
 ): TreeClaim | undefined => {
   let smallest: TreeClaim | undefined
@@ -189,7 +189,7 @@ export const handOverOf = (
 
 /** True if the key that signs the tree now is this one, or one before it in the line. */
 const isStillSigning = (
-  line: ReadonlyArray<KeyStanding>,
+  line: ReadonlyArray<CheckedKey>,
   vkey: string,
   signer: string | undefined
 ): boolean => {
@@ -207,7 +207,7 @@ const isStillSigning = (
  * is checked elsewhere.
  */
 export const refusalOf = (
-  line: ReadonlyArray<KeyStanding>,
+  line: ReadonlyArray<CheckedKey>,
   tree: TreeOfKeys,
   { rootHash, treeSize, vkey }: SignedSize
 ): string | undefined => {

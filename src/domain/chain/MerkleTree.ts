@@ -8,7 +8,7 @@
  */
 
 import { hash as digest } from "node:crypto"
-import { ownCopy } from "../OwnBytes.ts"
+import { detachedCopy } from "../DetachedCopy.ts"
 import {
   isOdd,
   isSize,
@@ -75,7 +75,7 @@ const leafHashes = (hashes: Buffer): Buffer => {
 }
 
 const copyOf = (nodes: Buffer, index: number): Buffer =>
-  ownCopy(nodes.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES))
+  detachedCopy(nodes.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES))
 
 /**
  * Put the hashes of pairs in the place of the first `width` nodes, `left` being the sibling of the

@@ -7,7 +7,7 @@ import {
 } from "./Checkpoint.ts"
 
 /** True if a record of this tree repeats what its signed note says. */
-export const saysItsNote = (
+export const matchesNote = (
   serviceName: string,
   tree: string,
   record: CheckpointRecord,
@@ -29,7 +29,7 @@ export const openRecord = (
   vkeys: ReadonlyArray<string>
 ): OpenedCheckpoint | undefined => {
   const opened = openNote(record.note, vkeys)
-  return "checkpoint" in opened && saysItsNote(serviceName, tree, record, opened.checkpoint)
+  return "checkpoint" in opened && matchesNote(serviceName, tree, record, opened.checkpoint)
     ? opened.checkpoint
     : undefined
 }

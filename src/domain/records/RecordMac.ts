@@ -62,7 +62,7 @@ const lengthOf = (part: string | Buffer | null | undefined): number =>
       : part.length
 
 /** Writes parts one after the other, each with its length before it. */
-class Framed {
+class LengthPrefixedWriter {
   readonly bytes: Buffer
   at: number
 
@@ -106,7 +106,7 @@ export class RecordMac {
     const size = BLOCK_BYTES + frame + 3 * LENGTH_BYTES
     const bytes = lengthOf(value)
     const isSmall = bytes <= ONE_SHOT_BYTES_MAX
-    const framed = new Framed(isSmall ? size + bytes : size, BLOCK_BYTES)
+    const framed = new LengthPrefixedWriter(isSmall ? size + bytes : size, BLOCK_BYTES)
     framed.number(partition)
     framed.number(parts.length)
     for (const part of parts) framed.part(part)

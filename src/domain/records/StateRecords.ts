@@ -34,7 +34,7 @@ export const DEDUP_PREFIX = "dedup/"
 export const IDEMPOTENCY_PREFIX = "idem/"
 export const STRAYS_PREFIX = "strays/"
 
-/** Bytes of one packed entry of a window: 16 of key, 16 of mark, 8 of number. */
+/** Bytes of one packed entry of a window: 16 of key, 16 of fingerprint, 8 of number. */
 export const ENTRY_BYTES = 40
 
 /** What the partition's changelog was written under. */
@@ -145,7 +145,7 @@ export const StoredStrays = Schema.Struct({
 /** An entry of a window, unpacked. */
 export const WindowEntry = Schema.Struct({
   key: hex16("dedup: names tenant and event id. idem: names tenant, method, path and key."),
-  mark: hex16("dedup: fingerprint of the content. idem: names the body."),
+  fingerprint: hex16("dedup: fingerprint of the content. idem: names the body."),
   number: natural("dedup: the sequence_number. idem: microseconds since 1970 of acceptance.")
 })
 export type WindowEntry = typeof WindowEntry.Type
@@ -251,7 +251,7 @@ const contracts: ReadonlyArray<Omit<RecordContract, "topic" | "headers">> = [
     description:
       "Entries of the window of client ids (dedup) or of Idempotency-Keys (idem) that one "
       + `transaction added. The value is binary: ${ENTRY_BYTES} bytes per entry, 16 of key, 16 of `
-      + "mark, 8 of number (unsigned, big-endian). Described here is what it unpacks to, in order.",
+      + "fingerprint, 8 of number (unsigned, big-endian). Described here is what it unpacks to, in order.",
     key: form(
       new RegExp(`^(?:${DEDUP_PREFIX}|${IDEMPOTENCY_PREFIX})(?:0|[1-9][0-9]*)$`, "u"),
       "Window, and the number of its first entry, counted from the partition's first ever."

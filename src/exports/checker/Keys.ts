@@ -2,9 +2,9 @@
 
 import { bytesOfBase64, hexOf } from "../../domain/Bytes.ts"
 import {
+  type CheckedKey,
   type Endorsement,
   endorsementIn,
-  type KeyStanding,
   type LineInput,
   standingsOf
 } from "../../domain/chain/KeyStandings.ts"
@@ -128,7 +128,7 @@ export const keyLine = async (
   keys: ReadonlyArray<LineKey>,
   input: Pick<LineInput, "pinned" | "believesRoots">,
   host: Host
-): Promise<ReadonlyArray<KeyStanding>> => {
+): Promise<ReadonlyArray<CheckedKey>> => {
   const lineKeys: Array<LineInput["keys"][number]> = []
   const signed = new Map<string, { said: Endorsement; signers: Set<string> }>()
   for (const { endorsement: note, root = false, vkey } of keys) {

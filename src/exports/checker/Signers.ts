@@ -1,8 +1,8 @@
 /** Whose keys a pack has, which of them count, and what they may have signed. */
 import {
+  type CheckedKey,
   handOverOf,
   isTrusted,
-  type KeyStanding,
   partsOfVkey,
   type TreeOfKeys
 } from "../../domain/chain/KeyStandings.ts"
@@ -21,7 +21,7 @@ import type { OpenPack } from "./OpenPack.ts"
 import { endorsementName, FILE } from "./PackFiles.ts"
 import type { PackKey } from "./Report.ts"
 
-export const isReplaced = ({ retiredAt }: KeyStanding): boolean => retiredAt !== undefined
+export const isReplaced = ({ retiredAt }: CheckedKey): boolean => retiredAt !== undefined
 
 /** `name+id` of a key, as reports name it. */
 export const shortName = (vkey: string): string => {
@@ -41,8 +41,8 @@ export class Signers {
   #named: ReadonlyMap<string, NamedKey> = new Map()
   ownKeys: ReadonlyArray<OwnKey> = []
   /** The line of keys, and the line that starts with what is known from elsewhere. */
-  line: ReadonlyArray<KeyStanding> = []
-  #originLine: ReadonlyArray<KeyStanding> = []
+  line: ReadonlyArray<CheckedKey> = []
+  #originLine: ReadonlyArray<CheckedKey> = []
   /** vkeys that signed the manifest, and those that signed a checkpoint from elsewhere. */
   #ofManifest: ReadonlyArray<string> = []
   readonly #ofKept = new Set<string>()
@@ -115,7 +115,7 @@ export class Signers {
   }
 
   /** The standing of a key in the line from elsewhere, if it counts there. */
-  #standingOf(vkey: string): KeyStanding | undefined {
+  #standingOf(vkey: string): CheckedKey | undefined {
     return this.#originLine.find((one) => one.vkey === vkey && isTrusted(one))
   }
 
@@ -128,7 +128,7 @@ export class Signers {
   }
 
   /** The standing of the key known from elsewhere that signed the manifest, one of now first. */
-  get origin(): KeyStanding | undefined {
+  get origin(): CheckedKey | undefined {
     const standings = this.#ofManifest
       .map((vkey) => this.#standingOf(vkey))
       .filter((standing) => standing !== undefined)

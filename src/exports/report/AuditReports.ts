@@ -16,10 +16,10 @@ import type { CheckedEvents } from "../../verify/CheckedEvents.ts"
 import { verificationText } from "../pack/PackText.ts"
 import type { TraceExport } from "../pack/TraceExport.ts"
 import { matcherOf } from "./ActionPattern.ts"
+import { brokenEventsOf } from "./BrokenEvents.ts"
 import { collectEvidence } from "./Evidence.ts"
 import { fontFaces } from "./Fonts.ts"
 import { type Html, html } from "./Html.ts"
-import { marksOf } from "./Marks.ts"
 import {
   boundsText,
   type ChapterId,
@@ -141,8 +141,14 @@ const makeReports = Effect.fnUntraced(function* (settings: ReportSettings) {
     const { filter, deduplicate, tenant, traces, verification } = input
     const wanted = { tenantId: tenant.id, filter, deduplicate, verification, isPrivileged, traces }
     const evidence = yield* collectEvidence(wanted).pipe(Effect.provideContext(stores))
-    const marks = marksOf(verification)
-    const report: Report = { id: reportIdOf(input), input, evidence, marks, ...settings }
+    const marks = brokenEventsOf(verification)
+    const report: Report = {
+      id: reportIdOf(input),
+      input,
+      evidence,
+      brokenEvents: marks,
+      ...settings
+    }
     return yield* renderer.render(documentOf(report))
   })
   return AuditReports.of({ fingerprint: fingerprintOf(settings), render })

@@ -1,8 +1,9 @@
 /** Events as rows of a table, one line each, the same columns wherever a report lists them. */
+
+import { type BrokenEvents, type Doubt, marked } from "./BrokenEvents.ts"
 import type { EventLine } from "./EventLine.ts"
 import type { Mention } from "./EventSurvey.ts"
 import { type Html, type HtmlPart, html, nothing } from "./Html.ts"
-import { type Mark, type Marks, marked } from "./Marks.ts"
 import { chapter } from "./Report.ts"
 import { type CutText, count, seconds, shown } from "./ShownText.ts"
 import { table } from "./Tables.ts"
@@ -30,22 +31,22 @@ const actionOf = ({ action, erasedAt }: EventLine): Html =>
   erasedAt === undefined ? cell(action) : html`<span class="erased">erased</span> ${cell(action)}`
 
 /** The hash of an event that does not hold would look like evidence. */
-const hashOrMark = (event: EventLine, mark: Mark | undefined): Html =>
+const hashOrMark = (event: EventLine, mark: Doubt | undefined): Html =>
   mark === undefined ? html`<code>${event.hash.slice(0, HASH_DIGITS)}</code>` : marked(mark)
 
 /** A sequence number, with its mark. */
-export const sequenceCell = (sequenceNumber: number, marks: Marks): Html =>
+export const sequenceCell = (sequenceNumber: number, marks: BrokenEvents): Html =>
   html`${count(sequenceNumber)} ${marked(marks(sequenceNumber))}`
 
 /** An event in a cell: sequence number and time. */
-export const moment = ({ sequenceNumber, timestamp }: Mention, marks: Marks): Html =>
+export const moment = ({ sequenceNumber, timestamp }: Mention, marks: BrokenEvents): Html =>
   html`${sequenceCell(sequenceNumber, marks)}<span class="quiet">at ${seconds(timestamp)}</span>`
 
 /** The same and the actor. */
-export const mention = (event: Mention, marks: Marks): Html =>
+export const mention = (event: Mention, marks: BrokenEvents): Html =>
   html`${moment(event, marks)} <span class="quiet">by</span> ${shown(event.actor)}`
 
-const row = (event: EventLine, mark: Mark | undefined): ReadonlyArray<HtmlPart> => [
+const row = (event: EventLine, mark: Doubt | undefined): ReadonlyArray<HtmlPart> => [
   count(event.sequenceNumber),
   seconds(event.timestamp),
   eventActor(event),
@@ -66,7 +67,7 @@ const LINE_NOTE =
 export const eventTable = (
   caption: HtmlPart,
   events: ReadonlyArray<EventLine>,
-  marks: Marks
+  marks: BrokenEvents
 ): Html => {
   const marksOfRows = events.map(({ sequenceNumber }) => marks(sequenceNumber))
   const note = marksOfRows.some((mark) => mark !== undefined)

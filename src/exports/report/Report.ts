@@ -19,10 +19,10 @@ import {
   type VerifyReport
 } from "../../verify/Verifier.ts"
 import type { TraceScope } from "../pack/TraceExport.ts"
+import type { BrokenEvents } from "./BrokenEvents.ts"
 import type { CriteriaMapping } from "./Criteria.ts"
 import type { Evidence } from "./Evidence.ts"
 import { type Html, html, nothing } from "./Html.ts"
-import type { Marks } from "./Marks.ts"
 import type { Logo } from "./ReportSettings.ts"
 import { seconds } from "./ShownText.ts"
 
@@ -63,7 +63,7 @@ export interface Report {
   readonly organisation: string | undefined
   readonly logo: Logo | undefined
   /** Which events must not be shown as intact. */
-  readonly marks: Marks
+  readonly brokenEvents: BrokenEvents
 }
 
 /** The chapters in their order; the id is the anchor. */

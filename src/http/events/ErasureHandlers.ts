@@ -21,7 +21,7 @@ import { topicCopyUntil } from "../messages/TopicCopy.ts"
 import { idempotencyKey } from "../messages/WriteRequest.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { ErasureInput } from "./ErasureContract.ts"
-import { settled } from "./IngestHandlers.ts"
+import { toResponse } from "./IngestHandlers.ts"
 
 const readErasure = bodyOf(ErasureInput, "an erasure")
 
@@ -68,7 +68,7 @@ export const layerErasureHandlers = HttpApiBuilder.group(
               invalid("id", `names an event of the service itself (${action}), which stays`)
             )
           )
-        const known = outcome === undefined ? undefined : yield* settled(outcome)
+        const known = outcome === undefined ? undefined : yield* toResponse(outcome)
         if (known?.kind === "written") {
           return yield* unavailable("not erased in time; it may still happen, so try again")
         }

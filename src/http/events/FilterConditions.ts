@@ -8,7 +8,7 @@ import { readValues, type ValueText } from "../../domain/events/ConditionText.ts
 import { filterFields, type WhereField } from "../../domain/events/EventFields.ts"
 import type { EventFilter, MetadataCondition } from "../../domain/events/EventFilter.ts"
 import { METADATA_PREFIX } from "../../domain/events/MetadataPath.ts"
-import { askedOf, combined } from "../../domain/events/where/Asked.ts"
+import { combined, conditionOf } from "../../domain/events/where/ConditionValue.ts"
 import {
   type Condition,
   type Expression,
@@ -27,21 +27,21 @@ import {
 export const VALUES_MAX = WHERE_CONDITIONS_MAX
 
 /** One value of a condition. */
-interface Asked {
+interface GivenValue {
   readonly given: GivenCondition
   readonly text: string
   readonly expression: Expression
 }
 
 /** What is asked of one subject. */
-interface Asks {
-  readonly wanted: Map<string, Asked>
-  readonly excluded: Map<string, Asked>
-  readonly compared: Map<string, Asked>
+interface FieldConditions {
+  readonly wanted: Map<string, GivenValue>
+  readonly excluded: Map<string, GivenValue>
+  readonly compared: Map<string, GivenValue>
 }
 
 /** The parts of a filter that conditions can be. */
-interface Read {
+interface ParsedFilter {
   readonly exact: Partial<EventFilter>
   readonly metadata: ReadonlyArray<MetadataCondition>
   /** All of them have to be true. */
@@ -94,15 +94,20 @@ const askedBy = (
   subject: Subject,
   { isOpen, text }: ValueText,
   now: string
-): Asked => {
+): GivenValue => {
   const { label, sign } = given
   const comparison = sign === "=" || sign === "!=" ? undefined : sign
-  const asked = askedOf(subject, comparison, { text, isOpen, isAny: isOpen && text === "" }, now)
+  const asked = conditionOf(
+    subject,
+    comparison,
+    { text, isOpen, isAny: isOpen && text === "" },
+    now
+  )
   if (Result.isFailure(asked)) throw invalid(label, `${asked.failure}${plusHint(text)}`)
   return { given, text: `${text}${isOpen ? "*" : ""}`, expression: asked.success }
 }
 
-const take = ({ compared, excluded, wanted }: Asks, asked: Asked): void => {
+const take = ({ compared, excluded, wanted }: FieldConditions, asked: GivenValue): void => {
   const { label, sign } = asked.given
   const values = sign === "=" ? wanted : sign === "!=" ? excluded : compared
   if (values === compared && compared.has(sign)) throw invalid(label, "is given more than once")
@@ -110,7 +115,7 @@ const take = ({ compared, excluded, wanted }: Asks, asked: Asked): void => {
 }
 
 /** Throws ApiError where a value is both asked for and excluded. */
-const refuseContradiction = ({ excluded, wanted }: Asks): void => {
+const refuseContradiction = ({ excluded, wanted }: FieldConditions): void => {
   for (const [key, { given, text }] of excluded) {
     const other = wanted.get(key)
     if (other === undefined) continue
@@ -121,9 +126,9 @@ const refuseContradiction = ({ excluded, wanted }: Asks): void => {
 }
 
 /** Throws ApiError where no number or time can be between two bounds. A list in metadata can be. */
-const refuseEmptyRange = ({ compared }: Asks): void => {
+const refuseEmptyRange = ({ compared }: FieldConditions): void => {
   const all = [...compared.values()].filter(({ expression }) => "field" in expression)
-  const boundOf = ({ expression, given }: Asked): number | string => {
+  const boundOf = ({ expression, given }: GivenValue): number | string => {
     const { value } = expression as Condition & { readonly value: string }
     return given.name === "sequence_number" ? Number(value) : value
   }
@@ -151,7 +156,7 @@ const exactOf = (expression: Expression): Partial<EventFilter> | undefined => {
     : undefined
 }
 
-const readAsks = (asks: Asks): Read => {
+const readAsks = (asks: FieldConditions): ParsedFilter => {
   refuseContradiction(asks)
   refuseEmptyRange(asks)
   const wanted = [...asks.wanted.values()].map(({ expression }) => expression)
@@ -177,8 +182,8 @@ export const readConditions = (
   conditions: ReadonlyArray<GivenCondition>,
   now: string,
   whole: string
-): Read => {
-  const bySubject = new Map<string, Asks>()
+): ParsedFilter => {
+  const bySubject = new Map<string, FieldConditions>()
   let count = 0
   let onMetadata = 0
   for (const given of conditions) {

@@ -25,9 +25,9 @@ import { EventStore } from "../../ports/EventStore.ts"
 import { fastAccept, type RequestForm } from "../../services/ingest/fast/FastAccept.ts"
 import { prepareRequest } from "../../services/ingest/fast/PrepareRequest.ts"
 import {
+  fingerprintOf,
   Ingest,
   type IngestOutcome,
-  markOf,
   type PreparedItems,
   type PrepareItemsOptions,
   prepareItems,
@@ -190,7 +190,7 @@ type Visible = Extract<IngestOutcome, { readonly kind: "visible" }>
 type Settled = Extract<IngestOutcome, { readonly kind: "written" }> | Visible
 
 /** The outcome, unless it is one that refuses the request. */
-export const settled = (outcome: IngestOutcome): Effect.Effect<Settled, ApiError> => {
+export const toResponse = (outcome: IngestOutcome): Effect.Effect<Settled, ApiError> => {
   switch (outcome.kind) {
     case "written":
     case "visible":
@@ -338,10 +338,12 @@ export const layerIngestHandlers = HttpApiBuilder.group(
       const forgetConflict = mode === "single" && sync
       const idempotency = key && {
         key,
-        mark: markOf(tenantId, key, body.bytes, { forgetConflict, waits: sync }),
+        fingerprint: fingerprintOf(tenantId, key, body.bytes, { forgetConflict, waits: sync }),
         waitingIsOptional: true as const
       }
-      const outcome = yield* settled(yield* ingest.ingest({ tenantId, items, until, idempotency }))
+      const outcome = yield* toResponse(
+        yield* ingest.ingest({ tenantId, items, until, idempotency })
+      )
       yield* ingestAnswered({
         accepted: items.events.count,
         rejected: items.errors,

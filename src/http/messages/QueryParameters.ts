@@ -15,7 +15,7 @@ import {
   METADATA_PREFIX,
   metadataPathSegments
 } from "../../domain/events/MetadataPath.ts"
-import { NO_TIME } from "../../domain/events/where/Asked.ts"
+import { NO_TIME } from "../../domain/events/where/ConditionValue.ts"
 import { momentFromNow, timeSpanOf } from "../../domain/events/where/TimeText.ts"
 import { currentTime, parseTimestamp } from "../../domain/Timestamp.ts"
 import { invalid } from "./ApiError.ts"

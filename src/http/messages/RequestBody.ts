@@ -52,7 +52,7 @@ const inflatesTooMuch = (times: number, limit: number): ApiError =>
  * copied into blocks: a buffer for each byte that arrives alone would be a hundred times the
  * body.
  */
-class Gathered {
+class BodyBuffer {
   readonly #account: BodyAccount
   readonly #limit: number
   readonly #overLimit: () => ApiError
@@ -126,8 +126,8 @@ const inflated = (
     const times = Math.max(INFLATED_FREELY_BYTES, INFLATED_TIMES_MAX * body.length)
     const gathered =
       times < limit
-        ? new Gathered(account, times, () => inflatesTooMuch(times, limit))
-        : new Gathered(account, limit, () => tooLarge(limit))
+        ? new BodyBuffer(account, times, () => inflatesTooMuch(times, limit))
+        : new BodyBuffer(account, limit, () => tooLarge(limit))
     const stop = inflatePieces(
       coding,
       body,
@@ -191,7 +191,7 @@ const late = Effect.suspend(() =>
 ).pipe(Effect.delay(BODY_TIMEOUT_MS))
 
 /** Fails if the body has to make room for others. */
-const givingWay = (account: BodyAccount): Effect.Effect<never, ApiError> =>
+const whenEvicted = (account: BodyAccount): Effect.Effect<never, ApiError> =>
   Effect.callback((resume) => {
     account.arriving((refusal) => resume(Effect.fail(refusal)))
     return Effect.sync(() => account.arrived())
@@ -203,7 +203,7 @@ const received = (
   limit: number,
   account: BodyAccount
 ): Effect.Effect<Buffer, ApiError> => {
-  const gathered = new Gathered(account, limit, () => tooLarge(limit))
+  const gathered = new BodyBuffer(account, limit, () => tooLarge(limit))
   const reading = request.stream.pipe(
     Stream.mapError(() => new ApiError({ code: "invalid_request", message: "the body broke off" })),
     Stream.runForEachArray((pieces) => {
@@ -215,7 +215,7 @@ const received = (
     }),
     Effect.flatMap(() => orRefused(gathered.whole()))
   )
-  return Effect.raceAllFirst([reading, late, givingWay(account)])
+  return Effect.raceAllFirst([reading, late, whenEvicted(account)])
 }
 
 /** A body that has arrived whole, within its limits. */

@@ -43,7 +43,7 @@ class Turns {
   }
 }
 
-interface Share {
+interface TenantRequests {
   readonly turns: Turns
   calls: number
 }
@@ -51,8 +51,8 @@ interface Share {
 /** So many messages at a time, half of them of one tenant at most. */
 export const receivingOf = (atOnce: number): Receiving => {
   const all = new Turns(atOnce)
-  const shares = new Map<string, Share>()
-  const enter = (tenantId: string): Share => {
+  const shares = new Map<string, TenantRequests>()
+  const enter = (tenantId: string): TenantRequests => {
     const share = shares.get(tenantId) ?? {
       turns: new Turns(Math.max(1, Math.floor(atOnce / 2))),
       calls: 0
@@ -61,12 +61,12 @@ export const receivingOf = (atOnce: number): Receiving => {
     shares.set(tenantId, share)
     return share
   }
-  const leave = (tenantId: string, share: Share): void => {
+  const leave = (tenantId: string, share: TenantRequests): void => {
     share.calls -= 1
     if (share.calls === 0) shares.delete(tenantId)
   }
   /** Fails when others wait for the turn that a slow one has. */
-  const givingWay = ({ turns }: Share) =>
+  const whenEvicted = ({ turns }: TenantRequests) =>
     Effect.sync(() => all.waiting + turns.waiting > 0).pipe(
       Effect.repeat({ until: (isAwaited) => isAwaited, schedule: Schedule.spaced(YIELD_POLL_MS) }),
       Effect.delay(SLOW_AFTER_MS),
@@ -76,7 +76,7 @@ export const receivingOf = (atOnce: number): Receiving => {
     inTurn: (tenantId, receive) =>
       Effect.acquireUseRelease(
         Effect.sync(() => enter(tenantId)),
-        (share) => share.turns.take(all.take(Effect.raceFirst(receive, givingWay(share)))),
+        (share) => share.turns.take(all.take(Effect.raceFirst(receive, whenEvicted(share)))),
         (share) => Effect.sync(() => leave(tenantId, share))
       )
   }

@@ -42,7 +42,7 @@ const lengthOf = ({ name, values }: ComparedSpan): number => {
   return length
 }
 
-interface Run {
+interface ComparedExecution {
   readonly execution: Execution
   readonly spans: ReadonlyArray<ComparedSpan>
   /** More metadata than there is room for: what was beyond was left out. */
@@ -82,11 +82,11 @@ const traceDiffs = (store: TraceStore["Service"], reads: TraceReads) => {
         }
       })
     )
-    const run: Run = { execution, spans, isPartial: isFull() }
+    const run: ComparedExecution = { execution, spans, isPartial: isFull() }
     return run
   })
 
-  const sideOf = ({ execution, spans }: Run) => {
+  const sideOf = ({ execution, spans }: ComparedExecution) => {
     const { agent_name, ended_at, id, started_at, status } = execution
     const totals = totalsOf({ spans, startedAt: started_at, endedAt: ended_at })
     return { execution_id: id, agent_name, status, started_at, ...totals }

@@ -8,7 +8,7 @@ import { isBatch, parseStrictBatch } from "../../domain/json/StrictBatch.ts"
 import { parseInSteps, type StrictResult } from "../../domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import type { Sliced } from "../../domain/Slices.ts"
-import { markOf } from "../../services/ingest/Ingest.ts"
+import { fingerprintOf } from "../../services/ingest/Ingest.ts"
 import {
   type OperationName,
   type PreparedTraces,
@@ -130,7 +130,7 @@ export class TraceRequests extends Context.Service<
           if (kind === "one" && problem !== undefined) return yield* refusedItem(problem.message)
           const idempotency = key && {
             key,
-            mark: markOf(tenantId, key, bytes, {
+            fingerprint: fingerprintOf(tenantId, key, bytes, {
               forgetConflict: kind === "one",
               ...(waits === undefined ? {} : { waits })
             }),

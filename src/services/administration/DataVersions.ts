@@ -17,7 +17,7 @@ import {
 import { currentTime } from "../../domain/Timestamp.ts"
 import type { EventLog, LogRecord } from "../../ports/EventLog.ts"
 import { newCommand } from "../commands/NewCommand.ts"
-import { submitted } from "./Decide.ts"
+import { submitted } from "./Submit.ts"
 
 /** The topics hold what this program would misread or pass over. */
 export class DataIsNewer extends Schema.TaggedError<DataIsNewer>()("DataIsNewer", {

@@ -5,7 +5,7 @@
  */
 import { Effect, type Redacted } from "effect"
 import { type ForgettingRun, forgottenTopics } from "../../domain/forgetting/ForgettingRun.ts"
-import { submitted } from "./Decide.ts"
+import { submitted } from "./Submit.ts"
 import { type SystemAct, systemCommand } from "./SystemAuditLog.ts"
 
 /** What the log says of a rewriting; `actor` is the service's name. */

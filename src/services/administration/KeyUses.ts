@@ -11,7 +11,7 @@ import { KEY_USES_MAX, type KeyUse } from "../../domain/registry/RegistryEntry.t
 import { formatMicros, microsOf } from "../../domain/Timestamp.ts"
 import type { CommandLog } from "../commands/CommandLog.ts"
 import { newCommand } from "../commands/NewCommand.ts"
-import { submitted } from "./Decide.ts"
+import { submitted } from "./Submit.ts"
 
 /** Milliseconds in which a key's use is written once by a process: as exact as `last_used_at` is. */
 export const KEY_USE_INTERVAL_MS = 3_600_000

@@ -13,11 +13,11 @@ import { QUARANTINE_ID, type QuarantineAct } from "../../domain/registry/Registr
 import { currentTime, microsOf } from "../../domain/Timestamp.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import {
+  fingerprintOf,
   type IdempotencyKey,
   Ingest,
   type IngestFailure,
-  type IngestOutcome,
-  markOf
+  type IngestOutcome
 } from "../ingest/Ingest.ts"
 import { type Quarantined, type QuarantinedBytes, QuarantineTopic } from "./QuarantineTopic.ts"
 import { SystemAuditLog } from "./SystemAuditLog.ts"
@@ -193,9 +193,9 @@ const make = Effect.gen(function* () {
       until: "visible",
       idempotency:
         idempotency === undefined
-          ? { key, mark: markOf(tenantId, key, value, { forgetConflict: false }) }
+          ? { key, fingerprint: fingerprintOf(tenantId, key, value, { forgetConflict: false }) }
           : // With the client's own key: what it has sent again meanwhile is not applied twice.
-            { key, mark: idempotency, receiptId: command.receiptId }
+            { key, fingerprint: idempotency, receiptId: command.receiptId }
     })
     return yield* receiptOf(outcome)
   })

@@ -15,7 +15,7 @@ import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { CommandLog } from "../commands/CommandLog.ts"
 import { newCommand } from "../commands/NewCommand.ts"
 import { prepareOwnEvent } from "../ingest/Prepare.ts"
-import { decided, submitted } from "./Decide.ts"
+import { decided, submitted } from "./Submit.ts"
 
 /** Time that an act waits for the sequencer. */
 const DECISION_TIMEOUT = "10 seconds"

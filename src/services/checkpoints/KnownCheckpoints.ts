@@ -16,7 +16,7 @@ import {
   openNote,
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
-import { openRecord, saysItsNote } from "../../domain/chain/SignedRecord.ts"
+import { matchesNote, openRecord } from "../../domain/chain/SignedRecord.ts"
 import { CheckpointStore } from "../../ports/CheckpointStore.ts"
 import type { EventLog, LogUnavailable } from "../../ports/EventLog.ts"
 import { StoreUnavailable } from "../../ports/EventStore.ts"
@@ -106,7 +106,7 @@ export const makeKnownCheckpoints = Effect.fnUntraced(function* (serviceName: st
     if ("refusal" in opened) {
       return yield* mismatch(tree, record.tree_size, `its note is refused: ${opened.message}`)
     }
-    if (!saysItsNote(serviceName, tree, record, opened.checkpoint)) {
+    if (!matchesNote(serviceName, tree, record, opened.checkpoint)) {
       return yield* mismatch(tree, record.tree_size, "it says other things than its signed note")
     }
     const refusal = yield* keys.refusal(tree, opened.checkpoint)

@@ -24,15 +24,15 @@ import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import { CommandLog, type CommandLogBusy, type CommandTooLarge } from "../commands/CommandLog.ts"
 import { submitForDecision } from "../commands/NewCommand.ts"
-import { roomForValues } from "./LargeValues.ts"
+import { valuesBudget } from "./LargeValues.ts"
 import { type MetadataApart, type PrepareLimits, prepareInSteps, shownPath } from "./Prepare.ts"
 
 /** Milliseconds that a request waits for its commit, or for the sequencer's decision, at most. */
 export const COMMIT_TIMEOUT_MS = 10_000
 /** Milliseconds between two looks at the receipt of an earlier attempt. */
 const EARLIER_RECEIPT_INTERVAL_MS = 50
-/** Hex digits of the hashes in an idempotency mark: 16 bytes. */
-const MARK_LENGTH = 32
+/** Hex digits of the hashes in an idempotency fingerprint: 16 bytes. */
+const FINGERPRINT_LENGTH = 32
 
 /** What an `Idempotency-Key` covers, and the key. */
 export interface IdempotencyKey {
@@ -115,7 +115,7 @@ export function* prepareEach(
     secret,
     limits,
     anyAction,
-    room: roomForValues(),
+    room: valuesBudget(),
     ...keyOption(idempotency)
   }
   for (const [index, item] of items) {
@@ -143,8 +143,8 @@ export function* prepareEach(
   return values.length === 0 ? prepared : { ...prepared, values }
 }
 
-/** The mark by which the sequencer recognises a repeated request. */
-export const markOf = (
+/** The fingerprint by which the sequencer recognises a repeated request. */
+export const fingerprintOf = (
   tenantId: string,
   { key, method, path }: IdempotencyKey,
   body: Buffer,
@@ -152,19 +152,22 @@ export const markOf = (
 ): IdempotencyFingerprint => ({
   key: hash("sha256", `alk-idempotency\n${tenantId}\n${method}\n${path}\n${key}`, "hex").slice(
     0,
-    MARK_LENGTH
+    FINGERPRINT_LENGTH
   ),
-  body: bodyFingerprint(hash("sha256", body, "hex").slice(0, MARK_LENGTH), options.waits === true),
+  body: bodyFingerprint(
+    hash("sha256", body, "hex").slice(0, FINGERPRINT_LENGTH),
+    options.waits === true
+  ),
   forgetConflict: options.forgetConflict
 })
 
 /** An `Idempotency-Key` with what it covers and how a repeat is answered. */
 export interface Idempotency {
   readonly key: IdempotencyKey
-  readonly mark: IdempotencyFingerprint
+  readonly fingerprint: IdempotencyFingerprint
   /** The client chooses whether to wait: a repeat is answered as the first request was. */
   readonly waitingIsOptional?: true
-  /** Id of the receipt that the mark has already, of a request that was sent before. */
+  /** Id of the receipt that the fingerprint has already, of a request that was sent before. */
   readonly receiptId?: string
 }
 
@@ -255,7 +258,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
     })
 
   /** Wait for what a decision promises, until the deadline. */
-  const settle = Effect.fnUntraced(function* (
+  const awaitOutcome = Effect.fnUntraced(function* (
     request: IngestRequest,
     receiptId: string,
     decision: Decision,
@@ -297,7 +300,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
       ...(request.until === "visible" ? { waits: true } : {}),
       ...(items.traces === undefined ? {} : { traces: items.traces }),
       ...(items.values === undefined ? {} : { values: items.values }),
-      ...(idempotency === undefined ? {} : { idempotency: idempotency.mark })
+      ...(idempotency === undefined ? {} : { idempotency: idempotency.fingerprint })
     }
     if (request.until === "written" && idempotency === undefined) {
       yield* commands.submit(command)
@@ -306,7 +309,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
     const decided = yield* submitForDecision(commands, receipts, command)
     const decision = yield* until(deadline, decided)
     if (Option.isSome(decision)) {
-      return yield* settle(request, receiptId, decision.value, deadline)
+      return yield* awaitOutcome(request, receiptId, decision.value, deadline)
     }
     return idempotency === undefined ? { kind: "written", receiptId } : { kind: "undecided" }
   })

@@ -36,7 +36,7 @@ const REFERENCE_CHARACTERS = 128
 const PIECE_CHARACTERS = 512
 
 /** Bytes that are left for values. */
-export interface Room {
+export interface ByteBudget {
   left: number
 }
 
@@ -92,26 +92,26 @@ export function* encodedSize(text: string, bytes: number): Sliced<Encoded> {
 
 const never = (_hash: string): boolean => false
 
-export const roomForValues = (): Room => ({ left: VALUES_ROOM })
+export const valuesBudget = (): ByteBudget => ({ left: VALUES_ROOM })
 
 /** The values that an operation refers to. */
-export class ValuesApart {
+export class OffloadedValues {
   /** By SHA-256. */
   readonly #values = new Map<string, LargeValue>()
-  readonly #room: Room
+  readonly #room: ByteBudget
   #measured = new Map<string, Measured>()
   /** References to values that are stored, and to those that are not. */
   referred = 0
   truncated = 0
 
-  constructor(room: Room = roomForValues()) {
+  constructor(room: ByteBudget = valuesBudget()) {
     this.#room = room
   }
 
   /** The same values, and room for more that may be taken back. */
-  copy(): ValuesApart {
-    const copied = new ValuesApart({ ...this.#room })
-    copied.takeOver(this)
+  copy(): OffloadedValues {
+    const copied = new OffloadedValues({ ...this.#room })
+    copied.merge(this)
     copied.#measured = this.#measured
     return copied
   }
@@ -127,7 +127,7 @@ export class ValuesApart {
     return made
   }
 
-  takeOver(other: ValuesApart): void {
+  merge(other: OffloadedValues): void {
     for (const [hash, value] of other.#values) this.#values.set(hash, value)
     this.#room.left = other.#room.left
     this.referred = other.referred
@@ -201,7 +201,7 @@ const PREVIEW_BYTES = 2_048
 function* reference(
   text: string,
   previewBytes: number,
-  apart: ValuesApart,
+  apart: OffloadedValues,
   isJson = false
 ): Sliced<JsonObject> {
   const measured = yield* apart.measure(text)
@@ -220,13 +220,13 @@ function* reference(
 const STEP_MEMBERS = 1_024
 
 /** Puts in references. */
-class Cutter {
+class TextOffloader {
   readonly #step: Step
-  readonly #apart: ValuesApart
+  readonly #apart: OffloadedValues
   /** Members that were looked at. */
   #looked = 0
 
-  constructor(step: Step, apart: ValuesApart) {
+  constructor(step: Step, apart: OffloadedValues) {
     this.#step = step
     this.#apart = apart
   }
@@ -287,12 +287,12 @@ class Cutter {
 }
 
 /** An object with references in it. */
-type Cut = (object: JsonObject, apart: ValuesApart) => Sliced<JsonObject>
+type Cut = (object: JsonObject, apart: OffloadedValues) => Sliced<JsonObject>
 
 const byStep =
   (step: Step): Cut =>
   (object, apart) =>
-    new Cutter(step, apart).of(object)
+    new TextOffloader(step, apart).of(object)
 
 /** What is left where little room is. */
 const SMALLEST: Step = { over: 256, preview: 0, isWhole: true }
@@ -323,14 +323,14 @@ const withoutTexts = byStep({ over: LARGE_VALUE_BYTES, preview: 64 })
 /**
  * So many members that not even their values alone can go: `attributes` as a whole, or all of it.
  */
-function* withoutMembers(object: JsonObject, apart: ValuesApart): Sliced<JsonObject> {
+function* withoutMembers(object: JsonObject, apart: OffloadedValues): Sliced<JsonObject> {
   if (!isObject(object["attributes"])) return yield* wholeApart(object, apart)
   const { attributes, ...rest } = object
   const cut = yield* byStep(SMALLEST)(rest, apart)
   return { ...cut, attributes: yield* wholeApart(attributes as JsonObject, apart) }
 }
 
-function* wholeApart(value: JsonObject, apart: ValuesApart): Sliced<JsonObject> {
+function* wholeApart(value: JsonObject, apart: OffloadedValues): Sliced<JsonObject> {
   const isOne = leftBeside(value, SURE_CHARACTERS) >= 0
   yield
   const text = yield* canonicalInSteps(isOne ? value : yield* withoutTexts(value, apart))
@@ -372,7 +372,7 @@ const CUTS: ReadonlyArray<ReadonlyArray<Cut>> = [TEXT_CUTS, ...MEMBER_CUTS.map((
 export function* withoutLargeTexts(
   object: JsonObject,
   bytesMax: number,
-  apart: ValuesApart,
+  apart: OffloadedValues,
   write: (object: JsonObject) => string = canonicalize
 ): Sliced<string | undefined> {
   if (hasTooManyNames(object, bytesMax)) {
@@ -395,7 +395,7 @@ export function* withoutLargeTexts(
       if (leftBeside(rest, bytesMax) < 0) continue
       const text = write(rest)
       if (isLonger(text, bytesMax)) continue
-      apart.takeOver(tried)
+      apart.merge(tried)
       return text
     }
   }
@@ -403,10 +403,10 @@ export function* withoutLargeTexts(
 }
 
 /** The RFC 8785 text of an object: as it is if it has room, else as `withoutLargeTexts`. */
-export function* fitted(
+export function* fitTo(
   object: JsonObject,
   bytesMax: number,
-  apart: ValuesApart
+  apart: OffloadedValues
 ): Sliced<string | undefined> {
   const whole = leftBeside(object, bytesMax) < 0 ? undefined : canonicalize(object)
   return whole === undefined || isLonger(whole, bytesMax)
@@ -418,9 +418,9 @@ export function* fitted(
 export function* fittedError(
   error: string | JsonObject,
   bytesMax: number,
-  apart: ValuesApart
+  apart: OffloadedValues
 ): Sliced<string | undefined> {
-  if (typeof error !== "string") return yield* fitted(error, bytesMax, apart)
+  if (typeof error !== "string") return yield* fitTo(error, bytesMax, apart)
   const text = error.length > bytesMax ? undefined : quote(error)
   return text === undefined || isLonger(text, bytesMax)
     ? canonicalize(yield* reference(error, PREVIEW_BYTES, apart))
@@ -486,7 +486,7 @@ export function* withoutLargeMembers(
   object: JsonObject,
   whole: string,
   bytesMax: number,
-  apart: ValuesApart
+  apart: OffloadedValues
 ): Sliced<WithoutMembers | undefined> {
   const references = new Map<string, JsonObject>()
   let left = Buffer.byteLength(whole)

@@ -41,7 +41,7 @@ import type { PreparedEvent } from "../../domain/records/EventBatch.ts"
 import { finish, type Sliced } from "../../domain/Slices.ts"
 import { currentTime, parseTimestamp } from "../../domain/Timestamp.ts"
 import type { PreparedPayload } from "../../domain/traces/Payload.ts"
-import { type Room, ValuesApart, withoutLargeMembers } from "./LargeValues.ts"
+import { type ByteBudget, OffloadedValues, withoutLargeMembers } from "./LargeValues.ts"
 
 export interface PrepareLimits {
   /** Bytes of the item as sent, in RFC 8785 form. */
@@ -76,7 +76,7 @@ export interface PrepareOptions {
   readonly anyAction?: boolean
   readonly limits?: PrepareLimits
   /** What is left for values of the request; without it, metadata has to stay in the event. */
-  readonly room?: Room
+  readonly room?: ByteBudget
 }
 
 export type PrepareErrorCode =
@@ -272,12 +272,12 @@ const NO_ROOM = "its large members have no room in this request; send it in anot
 function* checkMetadata(
   item: Fields,
   { metadataBytesMax }: PrepareLimits,
-  room: Room | undefined
+  room: ByteBudget | undefined
 ): Sliced<CheckedMetadata> {
   const sentMax = room === undefined ? 0 : METADATA_SENT_BYTES_MAX
   const whole = yield* objectText(item, "metadata", Math.max(metadataBytesMax, sentMax))
   if (whole === undefined || !isLonger(whole, metadataBytesMax)) return { text: whole, whole }
-  const values = new ValuesApart(room)
+  const values = new OffloadedValues(room)
   const metadata = item["metadata"] as JsonObject
   const cut = yield* withoutLargeMembers(metadata, whole, metadataBytesMax, values)
   if (cut === undefined) {

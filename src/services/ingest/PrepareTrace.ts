@@ -29,7 +29,13 @@ import {
 } from "../../domain/traces/TraceOperation.ts"
 import { hashedDetails } from "./HashedDetails.ts"
 import { type IdempotencyKey, keyOption, type PreparedItems } from "./Ingest.ts"
-import { fitted, fittedError, type Room, roomForValues, ValuesApart } from "./LargeValues.ts"
+import {
+  type ByteBudget,
+  fitTo,
+  fittedError,
+  OffloadedValues,
+  valuesBudget
+} from "./LargeValues.ts"
 import {
   checkId,
   FINGERPRINT_LENGTH,
@@ -93,7 +99,7 @@ export interface PrepareTraceOptions {
   readonly idempotencyKey?: string
   readonly limits: TraceLimits
   /** For values that leave what they are in; all operations of a request share it. */
-  readonly room: Room
+  readonly room: ByteBudget
 }
 
 export type PreparedTrace = { readonly ok: TraceOperation } | { readonly error: PrepareError }
@@ -186,20 +192,20 @@ function* roomyText(
   item: Fields,
   name: "metadata" | "payload",
   bytesMax: number,
-  apart: ValuesApart
+  apart: OffloadedValues
 ): Sliced<string | undefined> {
   const value = memberOf(item, name)
-  const text = isObject(value) ? yield* fitted(value as JsonObject, bytesMax, apart) : undefined
+  const text = isObject(value) ? yield* fitTo(value as JsonObject, bytesMax, apart) : undefined
   return text ?? (yield* objectText(item, name, bytesMax))
 }
 
 const metadataOf = (
   item: Fields,
   { limits }: PrepareTraceOptions,
-  apart: ValuesApart
+  apart: OffloadedValues
 ): Sliced<string | undefined> => roomyText(item, "metadata", limits.metadataBytesMax, apart)
 
-function* errorOf(item: Fields, apart: ValuesApart): Sliced<string | undefined> {
+function* errorOf(item: Fields, apart: OffloadedValues): Sliced<string | undefined> {
   const value = memberOf(item, "error")
   if (value === undefined) return undefined
   if (typeof value !== "string" && !isObject(value)) {
@@ -209,7 +215,7 @@ function* errorOf(item: Fields, apart: ValuesApart): Sliced<string | undefined> 
 }
 
 /** The values that an operation refers to, as its member. */
-function* payloadsMember(apart: ValuesApart): Sliced<Pick<StartSpan, "payloads">> {
+function* payloadsMember(apart: OffloadedValues): Sliced<Pick<StartSpan, "payloads">> {
   return defined({ payloads: yield* apart.payloads() })
 }
 
@@ -283,7 +289,7 @@ function* startExecution(item: Fields, options: PrepareTraceOptions): Sliced<Tra
   const { fresh, id } = madeId("execution", known, options)
   const agentName = optionalText(item, "agent_name", "agent_name", TRACE_NAME_LENGTH_MAX)
   const trigger = optionalText(item, "trigger", "trigger", TRIGGER_LENGTH_MAX)
-  const apart = new ValuesApart(options.room)
+  const apart = new OffloadedValues(options.room)
   const metadata = yield* metadataOf(item, options, apart)
   const times = startTimes(item, options)
   return {
@@ -335,7 +341,7 @@ function* startSpan(
   const spanType = spanTypeOf(item)
   const name = requireText(item, "name", TRACE_NAME_LENGTH_MAX)
   const times = startTimes(item, options)
-  const apart = new ValuesApart(options.room)
+  const apart = new OffloadedValues(options.room)
   const metadata = yield* metadataOf(item, options, apart)
   const known =
     clientId
@@ -361,7 +367,7 @@ function* endExecution(
   executionId: string,
   options: PrepareTraceOptions
 ): Sliced<TraceOperation> {
-  const apart = new ValuesApart(options.room)
+  const apart = new OffloadedValues(options.room)
   return {
     op: "execution.end",
     executionId,
@@ -376,7 +382,7 @@ function* endSpan(
   spanId: string,
   options: PrepareTraceOptions
 ): Sliced<TraceOperation> {
-  const apart = new ValuesApart(options.room)
+  const apart = new OffloadedValues(options.room)
   return {
     op: "span.end",
     spanId,
@@ -398,7 +404,7 @@ function* addEvent(
   const clientId = optionalId(item, "id")
   const eventType = requireId(item, "event_type", "event_type")
   const timestamp = instantOf(item, "timestamp")
-  const apart = new ValuesApart(options.room)
+  const apart = new OffloadedValues(options.room)
   const payload = yield* roomyText(item, "payload", limits.payloadBytesMax, apart)
   return {
     op: "span.event",
@@ -509,7 +515,7 @@ export function* prepareTraces(
   const options = {
     ...common,
     acceptedAt: currentTime(),
-    room: roomForValues(),
+    room: valuesBudget(),
     ...keyOption(idempotency)
   }
   for (const [index, item] of items.entries()) {

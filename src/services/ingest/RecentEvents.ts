@@ -6,7 +6,7 @@
 
 import { Context, Effect } from "effect"
 import { linkOf } from "../../domain/chain/ChainLink.ts"
-import { ownCopy } from "../../domain/OwnBytes.ts"
+import { detachedCopy } from "../../domain/DetachedCopy.ts"
 import type { EventRow, EventStore } from "../../ports/EventStore.ts"
 
 /** Rows of an insert at most that are kept: in larger ones hardly an event has a request waiting. */
@@ -44,7 +44,7 @@ export const makeRecentEvents = (): RecentEvents["Service"] => {
       for (const row of rows) {
         const key = keyOf(row)
         bytes += row.body.length - (bodies.get(key)?.length ?? 0)
-        bodies.set(key, ownCopy(row.body))
+        bodies.set(key, detachedCopy(row.body))
       }
       for (const [key, body] of bodies) {
         if (bodies.size <= EVENTS_MAX && bytes <= BYTES_MAX) break

@@ -2,7 +2,12 @@
 import { Effect } from "effect"
 import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import { StoreUnavailable } from "../../ports/EventStore.ts"
-import { type Idempotency, type IdempotencyKey, type Ingest, markOf } from "../ingest/Ingest.ts"
+import {
+  fingerprintOf,
+  type Idempotency,
+  type IdempotencyKey,
+  type Ingest
+} from "../ingest/Ingest.ts"
 
 export interface ErasureRequest {
   readonly tenantId: string
@@ -20,7 +25,10 @@ export const erasureKey = (
 ): Idempotency | undefined => {
   if (idempotency === undefined) return undefined
   const key = { ...idempotency.key, path: idempotency.key.path + part }
-  return { key, mark: markOf(tenantId, key, idempotency.body, { forgetConflict: false }) }
+  return {
+    key,
+    fingerprint: fingerprintOf(tenantId, key, idempotency.body, { forgetConflict: false })
+  }
 }
 
 /** What an erasure of values says, and for whom. */

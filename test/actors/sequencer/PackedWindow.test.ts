@@ -20,7 +20,7 @@ describe("PackedWindow", () => {
           const window = new PackedWindow(capacity)
           const model: Array<{ key: number; number: number }> = []
           keys.forEach((key, number) => {
-            window.append({ key: hex(`k${key}`), mark: hex(`m${number}`), number })
+            window.append({ key: hex(`k${key}`), fingerprint: hex(`m${number}`), number })
             model.push({ key, number })
             const held = model.slice(-capacity)
             for (let probe = 0; probe <= 30; probe++) {
@@ -28,7 +28,7 @@ describe("PackedWindow", () => {
               const found = window.find(hex(`k${probe}`))
               assert.strictEqual(found?.number, expected?.number)
               if (expected !== undefined) {
-                assert.strictEqual(found?.mark, hex(`m${expected.number}`))
+                assert.strictEqual(found?.fingerprint, hex(`m${expected.number}`))
                 assert.strictEqual(found?.ordinal, expected.number)
               }
             }
@@ -42,7 +42,7 @@ describe("PackedWindow", () => {
   it("grows past its first size without losing an entry", () => {
     const window = new PackedWindow(10_000)
     for (let number = 0; number < 9_000; number++) {
-      window.append({ key: hex(`k${number}`), mark: hex("m"), number })
+      window.append({ key: hex(`k${number}`), fingerprint: hex("m"), number })
     }
     for (let number = 0; number < 9_000; number += 7) {
       assert.strictEqual(window.find(hex(`k${number}`))?.number, number)
@@ -55,17 +55,21 @@ describe("PackedWindow", () => {
     const newest = new Map<string, number>()
     for (let number = 0; number < 18_000; number++) {
       const key = hex(`k${number % 1_700}`)
-      window.append({ key, mark: hex(`m${number}`), number })
+      window.append({ key, fingerprint: hex(`m${number}`), number })
       newest.set(key, number)
     }
     for (const [key, number] of newest) {
-      assert.deepStrictEqual(window.find(key), { ordinal: number, mark: hex(`m${number}`), number })
+      assert.deepStrictEqual(window.find(key), {
+        ordinal: number,
+        fingerprint: hex(`m${number}`),
+        number
+      })
     }
     const entries = [...window.entries()]
     assert.strictEqual(entries.length, 18_000)
     assert.deepStrictEqual(entries[5_000], {
       key: hex(`k${5_000 % 1_700}`),
-      mark: hex("m5000"),
+      fingerprint: hex("m5000"),
       number: 5_000,
       ordinal: 5_000
     })
@@ -74,7 +78,7 @@ describe("PackedWindow", () => {
   it("packs and unpacks numbers up to the largest safe integer", () => {
     const entries = [0, 1, 2 ** 32, Number.MAX_SAFE_INTEGER].map((number) => ({
       key: hex(`k${number}`),
-      mark: hex(`m${number}`),
+      fingerprint: hex(`m${number}`),
       number
     }))
     assert.deepStrictEqual(unpackEntries(packEntries(entries)), entries)

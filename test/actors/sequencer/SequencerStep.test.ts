@@ -205,15 +205,15 @@ describe("step", () => {
         advance(state, changes, ends)
       }
       assert.strictEqual(state.traces.size, 4)
-      assert.strictEqual(state.tracesForgotten, 0)
+      assert.strictEqual(state.evictedBelow, 0)
       const restarted = changelog.restart()
-      assert.strictEqual(restarted.tracesForgotten, forgotten)
+      assert.strictEqual(restarted.evictedBelow, forgotten)
       assert.strictEqual(restarted.traces.execution(TENANTS[0]!, "over") === undefined, hasStore)
       assert.isDefined(restarted.traces.execution(TENANTS[0]!, "runs"))
       // A snapshot of the state, or an eviction, must not take it back.
       const snapshotted = new Changelog()
       snapshotted.write(snapshot(state))
-      assert.strictEqual(snapshotted.restart().tracesForgotten, forgotten)
+      assert.strictEqual(snapshotted.restart().evictedBelow, forgotten)
     }
   })
 
@@ -264,7 +264,7 @@ describe("step", () => {
       changelog.write(stateRecords(state, changes, ends))
       advance(state, changes, ends)
       const restarted = changelog.restart()
-      assert.strictEqual(restarted.tracesForgotten, hasStore ? 2 : 0)
+      assert.strictEqual(restarted.evictedBelow, hasStore ? 2 : 0)
       const known = restarted.traces.execution(tenantId, "holder-0-0")
       assert.strictEqual(known?.header.status, hasStore ? undefined : "COMPLETED")
     }

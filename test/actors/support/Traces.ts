@@ -11,7 +11,7 @@ import {
   type TraceCommand
 } from "../../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { endDue } from "../../../src/actors/sequencer/traces/OtlpStep.ts"
-import { type EventMark, TraceDraft } from "../../../src/actors/sequencer/traces/TraceDraft.ts"
+import { type KnownEvent, TraceDraft } from "../../../src/actors/sequencer/traces/TraceDraft.ts"
 import { traceRecords, unloggedUpTo } from "../../../src/actors/sequencer/traces/TraceRecords.ts"
 import { type EvictionLimits, TraceState } from "../../../src/actors/sequencer/traces/TraceState.ts"
 import { applyTraces, type TraceOutcome } from "../../../src/actors/sequencer/traces/TraceStep.ts"
@@ -252,7 +252,7 @@ export class Partition {
   /** Events of OpenTelemetry that are remembered, those of clients aside. */
   windowMax = Number.POSITIVE_INFINITY
   lookUps = 0
-  readonly #window = new Map<string, EventMark>()
+  readonly #window = new Map<string, KnownEvent>()
   /** Entries of the window that were forgotten, and all there ever were. */
   readonly #ordinals = { first: 0, next: 0 }
   #forgottenEvents = new ForgottenEvents(0)
@@ -288,9 +288,10 @@ export class Partition {
     }
     const applied = commands.map((one) => {
       const done = applyTraces(draft, one, window)
-      draft.takeOver(done.command)
-      for (const { key, mark, number } of done.dedup) this.#window.set(key, { mark, number })
-      this.#ordinals.next += done.dedup.filter(({ key, mark }) => key === mark).length
+      draft.merge(done.command)
+      for (const { key, fingerprint, number } of done.dedup)
+        this.#window.set(key, { fingerprint, number })
+      this.#ordinals.next += done.dedup.filter(({ key, fingerprint }) => key === fingerprint).length
       this.outcomes.push({
         results: done.results,
         errors: done.errors,
@@ -304,7 +305,7 @@ export class Partition {
   }
 
   #forgetEvents(): void {
-    const own = [...this.#window].filter(([key, { mark }]) => key === mark)
+    const own = [...this.#window].filter(([key, { fingerprint }]) => key === fingerprint)
     for (const [key] of own.slice(0, Math.max(0, own.length - this.windowMax))) {
       this.#window.delete(key)
       this.#ordinals.first += 1
@@ -349,7 +350,7 @@ export class Partition {
     this.#load({ executions, spans: [] }, false)
     const draft = new TraceDraft(this.state, this.heads, this.now, { hasStore: true })
     for (const entry of finish(this.state.due(nowMicros, Number.POSITIVE_INFINITY))) {
-      draft.takeOver(endDue(draft, entry.tenantId, entry.executionId))
+      draft.merge(endDue(draft, entry.tenantId, entry.executionId))
     }
     this.#commit(draft)
   }

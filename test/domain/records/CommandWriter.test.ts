@@ -16,9 +16,14 @@ const START = 1_763_800_000_000_000
 const applying = (headers: ReadonlyArray<string>, now: number) => {
   const last = new Map<string, number>()
   return headers.filter((header) => {
-    const mark = readWriterPosition(header)!
-    const refusal = copyRefusal(mark, now, { last: last.get(mark.writer), copiesUpTo: 0 }, now)
-    if (refusal === undefined) last.set(mark.writer, mark.number)
+    const position = readWriterPosition(header)!
+    const refusal = copyRefusal(
+      position,
+      now,
+      { last: last.get(position.writer), copiesUpTo: 0 },
+      now
+    )
+    if (refusal === undefined) last.set(position.writer, position.number)
     return refusal !== undefined
   })
 }
@@ -64,15 +69,18 @@ describe("a command", () => {
   })
 
   it("is refused if it was received while it is not known what was applied", () => {
-    const mark = readWriterPosition(new CommandWriter().next(START))!
+    const position = readWriterPosition(new CommandWriter().next(START))!
     for (const last of [undefined, 0]) {
       const known = { last, copiesUpTo: START + HOUR }
-      assert.match(copyRefusal(mark, START + HOUR, known, START + HOUR) ?? "", /it may be a copy/)
-      assert.isUndefined(copyRefusal(mark, START + HOUR + 1, known, START + HOUR))
+      assert.match(
+        copyRefusal(position, START + HOUR, known, START + HOUR) ?? "",
+        /it may be a copy/
+      )
+      assert.isUndefined(copyRefusal(position, START + HOUR + 1, known, START + HOUR))
     }
   })
 
-  it("has a mark of one form only", () => {
+  it("has a position of one form only", () => {
     assert.deepStrictEqual(readWriterPosition("17-0a0b0c0d/3"), {
       writer: "17-0a0b0c0d",
       number: 3

@@ -1,10 +1,10 @@
 /** The numbers behind charts, mapping and sample. */
 import { assert, describe, it } from "vitest"
+import { brokenEventsOf } from "../../../src/exports/report/BrokenEvents.ts"
 import { axisOf, timelineChart, timelineText } from "../../../src/exports/report/Charts.ts"
 import { completenessOf } from "../../../src/exports/report/Completeness.ts"
 import { boundedFilter } from "../../../src/exports/report/Evidence.ts"
 import { fontFaces, hasGlyph } from "../../../src/exports/report/Fonts.ts"
-import { marksOf } from "../../../src/exports/report/Marks.ts"
 import {
   drawSample,
   positionOf,
@@ -191,12 +191,12 @@ describe("marksOf", () => {
     verificationOf(30, plausible, { valid: false, status: "broken", breaks, breaks_total: total })
 
   it("marks nothing where nothing was found", () => {
-    const marks = marksOf(verificationOf(30, plausible))
+    const marks = brokenEventsOf(verificationOf(30, plausible))
     assert.deepStrictEqual([1, 30, 31].map(marks), [undefined, undefined, undefined])
   })
 
   it("marks what a break names and what lies outside of the chain, not what is missing", () => {
-    const marks = marksOf(
+    const marks = brokenEventsOf(
       verification([
         { ...broken, sequence_number: 5, reason: "sequence_gap" },
         { ...broken, sequence_number: 9, reason: "duplicate_sequence" }
@@ -209,13 +209,13 @@ describe("marksOf", () => {
 
   it("marks as in doubt what a checkpoint contradicts and what the list of breaks left out", () => {
     const checkpoint = { ...broken, sequence_number: 8, reason: "checkpoint_mismatch" } as const
-    assert.deepStrictEqual([1, 8, 9].map(marksOf(verification([checkpoint]))), [
+    assert.deepStrictEqual([1, 8, 9].map(brokenEventsOf(verification([checkpoint]))), [
       "in doubt",
       "in doubt",
       undefined
     ])
     const listed = { ...broken, sequence_number: 9, reason: "hash_mismatch" } as const
-    assert.deepStrictEqual([8, 9, 10].map(marksOf(verification([listed], 2))), [
+    assert.deepStrictEqual([8, 9, 10].map(brokenEventsOf(verification([listed], 2))), [
       undefined,
       "broken",
       "in doubt"

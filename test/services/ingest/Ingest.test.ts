@@ -19,10 +19,10 @@ import { finish } from "../../../src/domain/Slices.ts"
 import { CommandLog, CommandLogBusy } from "../../../src/services/commands/CommandLog.ts"
 import {
   COMMIT_TIMEOUT_MS,
+  fingerprintOf,
   Ingest,
   type IngestRequest,
   layerIngest,
-  markOf,
   prepareItems,
   receivedAtOf
 } from "../../../src/services/ingest/Ingest.ts"
@@ -108,7 +108,10 @@ const request = (more: Partial<IngestRequest> = {}): IngestRequest => ({
   ...more
 })
 
-const idempotency = { key: KEY, mark: markOf("acme", KEY, BODY, { forgetConflict: false }) }
+const idempotency = {
+  key: KEY,
+  fingerprint: fingerprintOf("acme", KEY, BODY, { forgetConflict: false })
+}
 
 /** Start a request and let it run until it waits for something. */
 const start = Effect.fnUntraced(function* (stage: Stage, more: Partial<IngestRequest>) {
@@ -318,16 +321,22 @@ describe("prepareItems", () => {
   })
 
   it("marks a request by key and body apart", () => {
-    const mark = markOf("acme", KEY, BODY, { forgetConflict: true })
-    assert.match(mark.key, /^[0-9a-f]{32}$/)
-    assert.match(mark.body, /^[0-9a-f]{32}$/)
-    const otherBody = markOf("acme", KEY, Buffer.from("other"), { forgetConflict: true })
-    assert.deepStrictEqual([otherBody.key, otherBody.body === mark.body], [mark.key, false])
-    assert.notStrictEqual(markOf("globex", KEY, BODY, { forgetConflict: true }).key, mark.key)
-    assert.isTrue(mark.forgetConflict)
-    const waiting = markOf("acme", KEY, BODY, { forgetConflict: true, waits: true })
-    assert.isTrue(isSameBody(mark.body, waiting.body))
-    assert.deepStrictEqual([hasWaited(mark.body), hasWaited(waiting.body)], [false, true])
-    assert.isFalse(isSameBody(mark.body, otherBody.body))
+    const fingerprint = fingerprintOf("acme", KEY, BODY, { forgetConflict: true })
+    assert.match(fingerprint.key, /^[0-9a-f]{32}$/)
+    assert.match(fingerprint.body, /^[0-9a-f]{32}$/)
+    const otherBody = fingerprintOf("acme", KEY, Buffer.from("other"), { forgetConflict: true })
+    assert.deepStrictEqual(
+      [otherBody.key, otherBody.body === fingerprint.body],
+      [fingerprint.key, false]
+    )
+    assert.notStrictEqual(
+      fingerprintOf("globex", KEY, BODY, { forgetConflict: true }).key,
+      fingerprint.key
+    )
+    assert.isTrue(fingerprint.forgetConflict)
+    const waiting = fingerprintOf("acme", KEY, BODY, { forgetConflict: true, waits: true })
+    assert.isTrue(isSameBody(fingerprint.body, waiting.body))
+    assert.deepStrictEqual([hasWaited(fingerprint.body), hasWaited(waiting.body)], [false, true])
+    assert.isFalse(isSameBody(fingerprint.body, otherBody.body))
   })
 })

@@ -14,8 +14,8 @@ import {
 } from "../../../src/domain/traces/Payload.ts"
 import * as LargeValues from "../../../src/services/ingest/LargeValues.ts"
 
-const { ValuesApart } = LargeValues
-type ValuesApart = LargeValues.ValuesApart
+const { OffloadedValues } = LargeValues
+type OffloadedValues = LargeValues.OffloadedValues
 
 /** What is done in steps, done at once. */
 const atOnce =
@@ -23,7 +23,7 @@ const atOnce =
   (...given: Given): A =>
     finish(inSteps(...given))
 const encodedSize = atOnce(LargeValues.encodedSize)
-const fitted = atOnce(LargeValues.fitted)
+const fitted = atOnce(LargeValues.fitTo)
 const fittedError = atOnce(LargeValues.fittedError)
 const withoutLargeMembers = atOnce(LargeValues.withoutLargeMembers)
 const withoutLargeTexts = atOnce(LargeValues.withoutLargeTexts)
@@ -49,7 +49,7 @@ const anyObject = fc.dictionary(
   { maxKeys: 8 }
 )
 
-const valuesOf = (apart: ValuesApart): ReadonlyMap<string, string | undefined> =>
+const valuesOf = (apart: OffloadedValues): ReadonlyMap<string, string | undefined> =>
   new Map(
     (finish(apart.payloads()) ?? []).map(({ chunks = [], sha256: hash }) => {
       const pieces = chunks.map(({ text }) => JSON.parse(text).payload as PayloadChunk)
@@ -98,7 +98,7 @@ describe("an object that is given a size", () => {
         fc.constantFrom(fitted, withoutLargeTexts),
         (members, max, isSpan, make) => {
           const object: JsonObject = isSpan ? { span_id: "1", attributes: members } : members
-          const apart = new ValuesApart()
+          const apart = new OffloadedValues()
           const text = make(object, max, apart)
           if (text === undefined) {
             assert.isAbove(Buffer.byteLength(canonicalize(object)), max)
@@ -119,7 +119,7 @@ describe("an object that is given a size", () => {
     for (const messages of [2, 4, 40, 400]) {
       const all = Array.from({ length: messages }, (_, n) => ({ role: "user", content, n }))
       const object = { attributes: { "gen_ai.input.messages": all, "gen_ai.request.model": "m" } }
-      const apart = new ValuesApart()
+      const apart = new OffloadedValues()
       const { attributes } = JSON.parse(fitted(object, 32_768, apart)!)
       assert.strictEqual(attributes["gen_ai.request.model"], "m")
       const [value, ...others] = valuesOf(apart).values()
@@ -131,7 +131,7 @@ describe("an object that is given a size", () => {
 
   it("has no text of more than 8 KiB even if there is room, where that is asked for", () => {
     const object = { a: "x".repeat(8_192), b: "y".repeat(8_193) }
-    const apart = new ValuesApart()
+    const apart = new OffloadedValues()
     assert.strictEqual(fitted(object, 32_768, apart), canonicalize(object))
     assert.strictEqual(apart.references, 0)
     const { a, b } = JSON.parse(withoutLargeTexts(object, 32_768, apart)!)
@@ -143,21 +143,21 @@ describe("an object that is given a size", () => {
   it("gives the same for the same, and leaves what fits as it is", () => {
     const object = { a: "x".repeat(50_000), b: "y".repeat(9_000) }
     const texts = [object, structuredClone(object)].map((one) =>
-      fitted(one, 32_768, new ValuesApart())
+      fitted(one, 32_768, new OffloadedValues())
     )
     assert.strictEqual(texts[0], texts[1])
-    assert.strictEqual(fitted({ a: "x" }, 9, new ValuesApart()), '{"a":"x"}')
-    assert.strictEqual(fitted({ a: "x" }, 8, new ValuesApart()), undefined)
+    assert.strictEqual(fitted({ a: "x" }, 9, new OffloadedValues()), '{"a":"x"}')
+    assert.strictEqual(fitted({ a: "x" }, 8, new OffloadedValues()), undefined)
   })
 
   it("says of values that are too large, or for which there is no room left, that they are not kept", () => {
     const large = "x".repeat(PAYLOAD_VALUE_BYTES_MAX + 1)
-    const apart = new ValuesApart()
+    const apart = new OffloadedValues()
     const { a, b } = JSON.parse(fitted({ a: large, b: "y".repeat(40_000) }, 32_768, apart)!)
     assert.deepStrictEqual([a.truncated, a.bytes, b.truncated], [true, large.length, undefined])
     assert.deepStrictEqual([apart.referred, apart.truncated], [1, 1])
     const room = { left: 100_000 }
-    const [first, second] = [new ValuesApart(room), new ValuesApart(room)]
+    const [first, second] = [new OffloadedValues(room), new OffloadedValues(room)]
     const texts = [first, second].map((one, at) =>
       JSON.parse(fitted({ a: `${at}${"x".repeat(60_000)}` }, 32_768, one)!)
     )
@@ -184,7 +184,7 @@ describe("an object that is given a size", () => {
   it("keeps the members of what would be too much for one value, its texts apart from them", () => {
     const members = Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`m${n}`, `v${n}`]))
     const long = "x".repeat(17 * 1_048_576)
-    const apart = new ValuesApart()
+    const apart = new OffloadedValues()
     const found = JSON.parse(fitted({ ...members, long }, 1_024, apart)!) as PayloadReference
     const [value] = valuesOf(apart).values()
     const kept = JSON.parse(value!)
@@ -196,14 +196,14 @@ describe("an object that is given a size", () => {
   it("nests no deeper than what can be stored", () => {
     let value: JsonValue = "x".repeat(50_000)
     for (let level = 1; level < NESTING_MAX; level++) value = { a: value }
-    const apart = new ValuesApart()
+    const apart = new OffloadedValues()
     const text = fitted({ a: value } as JsonObject, 32_768, apart)!
     assert.isAtMost(levelsOf(JSON.parse(text)), NESTING_MAX)
     assert.strictEqual(apart.referred, 1)
   })
 
   it("has a reference for the text of an error that is too long", () => {
-    const apart = new ValuesApart()
+    const apart = new OffloadedValues()
     assert.strictEqual(fittedError("no", 100, apart), '"no"')
     const error = "no ".repeat(1_000)
     const found = JSON.parse(fittedError(error, 100, apart)!)
@@ -221,7 +221,7 @@ describe("metadata that is given a size", () => {
       fc.property(anyObject, fc.integer({ min: 700, max: 9_000 }), (object, max) => {
         const whole = canonicalize(object)
         fc.pre(Buffer.byteLength(whole) > max)
-        const apart = new ValuesApart()
+        const apart = new OffloadedValues()
         const cut = withoutLargeMembers(object, whole, max, apart)
         if (cut === undefined) return assert.isBelow(max, 2_048)
         assert.isAtMost(Buffer.byteLength(cut.text), max)
@@ -243,7 +243,7 @@ describe("metadata that is given a size", () => {
         assert.isAbove(Buffer.byteLength(canonicalize({ ...result, [last]: object[last]! })), max)
         // Whatever the order in which it was sent.
         const turned = Object.fromEntries(Object.entries(object).reverse())
-        assert.deepStrictEqual(withoutLargeMembers(turned, whole, max, new ValuesApart()), cut)
+        assert.deepStrictEqual(withoutLargeMembers(turned, whole, max, new OffloadedValues()), cut)
       })
     )
   })
@@ -252,7 +252,7 @@ describe("metadata that is given a size", () => {
     const object = Object.fromEntries(
       Array.from({ length: 900 }, (_, n) => [`key ${n}`, `value ${n}`])
     )
-    const apart = new ValuesApart()
+    const apart = new OffloadedValues()
     const whole = canonicalize(object)
     const cut = withoutLargeMembers(object, whole, 8_192, apart)
     assert.isUndefined(cut?.moved)

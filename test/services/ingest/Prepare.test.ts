@@ -16,7 +16,7 @@ import {
   NAME_LENGTH_MAX
 } from "../../../src/domain/events/AuditEvent.ts"
 import { parseStrict } from "../../../src/domain/json/StrictJson.ts"
-import { roomForValues } from "../../../src/services/ingest/LargeValues.ts"
+import { valuesBudget } from "../../../src/services/ingest/LargeValues.ts"
 import {
   defaultPrepareLimits,
   type PrepareOptions,
@@ -241,7 +241,7 @@ describe("what is refused", () => {
     const wide = { a: "é".repeat(METADATA_BYTES_MAX / 2) }
     assert.strictEqual(refused({ ...item, metadata: wide }).code, "metadata_too_large")
     // Where values may be stored apart, it is more.
-    const given = { ...options, room: roomForValues() }
+    const given = { ...options, room: valuesBudget() }
     assert.isDefined(accepted({ ...item, metadata: metadata(METADATA_SENT_BYTES_MAX) }, given))
     const over = refused({ ...item, metadata: metadata(METADATA_SENT_BYTES_MAX + 1) }, given)
     assert.strictEqual(over.code, "metadata_too_large")
@@ -281,7 +281,7 @@ describe("what is refused", () => {
     assert.strictEqual(refused({ ...item, action: "a.bcde" }, small).code, "invalid_action")
     const tiny = { ...options, limits: { ...limits, actionLengthMax: 99, eventBytesMax: 100 } }
     assert.strictEqual(refused(item, tiny).code, "event_too_large")
-    const room = roomForValues()
+    const room = valuesBudget()
     const noRoom = refused({ ...short, metadata: { a: 12 } }, { ...small, room })
     assert.strictEqual(noRoom.code, "metadata_too_large")
   })
@@ -543,7 +543,7 @@ describe("metadata above the limit", () => {
   it("gives way while it is prepared, however many members it has", () => {
     const names = Array.from({ length: 40_000 }, (_, n) => [`${(n * 7_919) % 40_000}`, "v"])
     const wide = { ...item, metadata: Object.fromEntries(names) }
-    const preparing = prepareInSteps(wide, { ...options, room: roomForValues() })
+    const preparing = prepareInSteps(wide, { ...options, room: valuesBudget() })
     let steps = 0
     while (preparing.next().done !== true) steps += 1
     assert.isAtLeast(steps, Math.floor(names.length / 1_024))
@@ -553,7 +553,7 @@ describe("metadata above the limit", () => {
   const large = { ...item, id: "evt-large", metadata }
   const made = (value: object, limit = METADATA_BYTES_MAX) => {
     const limits = { ...defaultPrepareLimits, metadataBytesMax: limit }
-    const prepared = prepareItem(value, { ...options, limits, room: roomForValues() })
+    const prepared = prepareItem(value, { ...options, limits, room: valuesBudget() })
     if ("error" in prepared) throw new Error(prepared.error.message)
     return prepared
   }
@@ -586,7 +586,7 @@ describe("metadata above the limit", () => {
       { ...large, note: "x".repeat(EVENT_BYTES_MAX) },
       {
         ...options,
-        room: roomForValues()
+        room: valuesBudget()
       }
     )
     assert.strictEqual(code, "event_too_large")

@@ -12,7 +12,7 @@ import { finish } from "../../../src/domain/Slices.ts"
 import { wholeValue } from "../../../src/domain/traces/Payload.ts"
 import { SPAN_TYPE_LENGTH_MAX } from "../../../src/domain/traces/TraceFact.ts"
 import { decodeOperation, encodeOperation } from "../../../src/domain/traces/TraceOperation.ts"
-import { roomForValues } from "../../../src/services/ingest/LargeValues.ts"
+import { valuesBudget } from "../../../src/services/ingest/LargeValues.ts"
 import {
   CAUSES_MAX,
   ERROR_BYTES_MAX,
@@ -38,7 +38,7 @@ const options: PrepareTraceOptions = {
   acceptedAt: ACCEPTED_AT,
   secret: "a secret that all processes share",
   limits,
-  room: roomForValues()
+  room: valuesBudget()
 }
 const keyed = { ...options, idempotencyKey: "POST /path key" }
 

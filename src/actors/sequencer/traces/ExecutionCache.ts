@@ -165,10 +165,10 @@ export class ExecutionCache {
     if (executions.length + spans.length === 0) return Effect.succeed(NONE)
     if (this.#store === undefined) {
       // Nothing was ever evicted: what is not in memory does not exist.
-      return Effect.succeed(this.#state.tracesForgotten === 0 ? NONE : missing)
+      return Effect.succeed(this.#state.evictedBelow === 0 ? NONE : missing)
     }
     const load = ({ load }: TraceLookup) => load(executions, spans)
-    return this.#asked(this.#store, this.#state.tracesForgotten, load).pipe(
+    return this.#asked(this.#store, this.#state.evictedBelow, load).pipe(
       Effect.flatMap((loaded) => Effect.forEach(loaded, this.#checked)),
       this.#inTime,
       Effect.flatMap((loaded) => {
@@ -264,7 +264,7 @@ export class ExecutionCache {
           const { forgotten, records, size } = traces.evict(leaving)
           // The limit of one eviction: there may be more, so look again with the next chunk.
           if (size >= EVICTED_ENTRIES_MAX) this.#lookedAt = 0
-          this.#state.tracesForgotten = Math.max(this.#state.tracesForgotten, forgotten)
+          this.#state.evictedBelow = Math.max(this.#state.evictedBelow, forgotten)
           return records
         })
       )

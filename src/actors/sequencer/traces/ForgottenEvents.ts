@@ -24,10 +24,10 @@ export class ForgottenEvents {
   /** Of a window that was read again: it does not say of which facts its entries are. */
   static restored(
     { first }: Pick<PackedWindow, "first">,
-    tracesForgotten: number,
+    evictedBelow: number,
     tracesNext: number
   ): ForgottenEvents {
-    return new ForgottenEvents(first === 0 ? tracesForgotten : tracesNext)
+    return new ForgottenEvents(first === 0 ? evictedBelow : tracesNext)
   }
 
   /** Offset of `alk.traces`, exclusive. */

@@ -119,7 +119,7 @@ const addEvents = (
     if (command.hasEvent(key)) continue
     const number = command.recordEvent(entry, spanId, event)
     // A derived id says all there is to compare: two events with one id are the same event.
-    command.rememberEvent({ key, mark: key, number })
+    command.rememberEvent({ key, fingerprint: key, number })
     hasNews = true
   }
   return hasNews
@@ -376,14 +376,14 @@ export class OtlpSpans {
     const entry = known ?? this.#command.create(executionId)
     const { introducer, source } = entry.header
     const isShared = spanId !== sent.spanId
-    const introduces =
+    const describesExecution =
       introducesBefore(introducerOf(operation), introducer)
       // The server was the root, and is below this one from now on.
       || (isShared
         && side === "CLIENT"
         && introducer?.isRoot === true
         && introducer.id === sent.spanId)
-    if (known === undefined || (source === "otlp" && introduces)) {
+    if (known === undefined || (source === "otlp" && describesExecution)) {
       recordExecution(this.#command, entry, operation)
     }
     this.#recordSpan(entry, operation)

@@ -20,7 +20,7 @@ import {
   type TraceCommand,
   type TraceMemory
 } from "./MissingExecutions.ts"
-import { type DetailsMark, ExecutionEntry } from "./TraceEntry.ts"
+import { type DetailsHash, ExecutionEntry } from "./TraceEntry.ts"
 import type { TraceState } from "./TraceState.ts"
 
 /** A fact in its place, ready for `alk.traces`. */
@@ -36,12 +36,12 @@ export interface ChainedFact {
 }
 
 /** What the sequencer remembers of a trace event's id: its fingerprint and sequence number. */
-export type EventMark = Pick<WindowEntry, "mark" | "number">
+export type KnownEvent = Pick<WindowEntry, "fingerprint" | "number">
 
 /** The duplicate window. */
 export interface DuplicateWindow {
   /** With `more` entries of the running command not yet taken over. */
-  findDuplicate(key: string, more: number): EventMark | undefined
+  findDuplicate(key: string, more: number): KnownEvent | undefined
   holdsDuplicate(key: string): boolean
 }
 
@@ -172,7 +172,7 @@ export class TraceDraft implements TraceMemory, TraceChanges {
   }
 
   /** Take over what a command has done. */
-  takeOver(command: CommandDraft): void {
+  merge(command: CommandDraft): void {
     const { tenantId } = command
     for (const fact of command.facts) this.facts.push(fact)
     if (command.head !== undefined && command.facts.length > 0) {
@@ -191,7 +191,7 @@ export class TraceDraft implements TraceMemory, TraceChanges {
   }
 }
 
-const markOf = ({ hash, salt, text }: PreparedDetails): DetailsMark => ({
+const detailsHashOf = ({ hash, salt, text }: PreparedDetails): DetailsHash => ({
   salt,
   hash,
   bytes: Buffer.byteLength(text)
@@ -227,7 +227,7 @@ export class CommandDraft {
   readonly nowMicros: number
   readonly #draft: TraceDraft
   readonly #window: DuplicateWindow
-  readonly #ownMarks = new Map<string, EventMark>()
+  readonly ownEvents = new Map<string, KnownEvent>()
   /** Pieces of values, whichever operation has brought them. */
   readonly #chunks: ReadonlyMap<string, ReadonlyArray<PreparedDetails>>
 
@@ -289,7 +289,7 @@ export class CommandDraft {
     const { type } = core
     this.facts.push({ tenantId, type, executionId, chainSequence, createdAt, hash, body })
     this.head = { sequence_number: chainSequence, hash, created_at: createdAt }
-    entry.fold(core, details && markOf(details))
+    entry.fold(core, details && detailsHashOf(details))
     if (core.type === "span.started" && !this.started.has(core.span_id)) {
       this.started.set(core.span_id, executionId)
     }
@@ -351,21 +351,21 @@ export class CommandDraft {
     }
   }
 
-  findEvent(key: string): EventMark | undefined {
-    return this.#ownMarks.get(key) ?? this.#window.findDuplicate(key, this.dedup.length)
+  findEvent(key: string): KnownEvent | undefined {
+    return this.ownEvents.get(key) ?? this.#window.findDuplicate(key, this.dedup.length)
   }
 
   /** Whether an event of OpenTelemetry was recorded, however long ago. */
   hasEvent(key: string): boolean {
     return (
-      this.#ownMarks.has(key)
+      this.ownEvents.has(key)
       || this.#draft.storedEvents.has(key)
       || this.#window.holdsDuplicate(key)
     )
   }
 
   rememberEvent(entry: WindowEntry): void {
-    this.#ownMarks.set(entry.key, entry)
+    this.ownEvents.set(entry.key, entry)
     this.dedup.push(entry)
   }
 }

@@ -35,7 +35,7 @@ import { placeHash } from "./SpanVersions.ts"
 import { laterOf } from "./TraceTimes.ts"
 
 /** What is kept of the details of a span: enough to know them again. */
-export interface DetailsMark extends Pick<PreparedDetails, "salt" | "hash"> {
+export interface DetailsHash extends Pick<PreparedDetails, "salt" | "hash"> {
   /** Of their text, in UTF-8. */
   readonly bytes: number
 }
@@ -52,7 +52,7 @@ const PAYLOADS_MAX = 100
 type Mutable<A> = { -readonly [Name in keyof A]: A[Name] }
 
 /** Where the changelog has an execution. */
-export type Logged =
+export type ChangelogCoverage =
   /** Nowhere: it was loaded, or came and ended in one chunk, and has not changed since. */
   | "nowhere"
   /** What has changed since it was loaded; the rest is in the store. */
@@ -66,7 +66,7 @@ export interface ExecutionHeader extends Mutable<Omit<StoredExecution, "partial"
   weight: number
   /** Offset on `alk.traces` before which it has no events. */
   events_from: number
-  logged: Logged
+  logged: ChangelogCoverage
   /** False if spans are missing here that only the store has. */
   complete: boolean
   /** Undefined once the parent of a local root has come: then they are counted anew. */
@@ -394,7 +394,7 @@ export class ExecutionEntry {
   }
 
   /** Take a fact into account; what decided on it has checked it. */
-  fold(core: FactCore, details: DetailsMark | undefined): void {
+  fold(core: FactCore, details: DetailsHash | undefined): void {
     const { header } = this
     header.fact_count = core.fact_number
     switch (core.type) {
@@ -455,7 +455,7 @@ export class ExecutionEntry {
     }
   }
 
-  #startSpan(core: SpanStartedCore, details: DetailsMark | undefined): void {
+  #startSpan(core: SpanStartedCore, details: DetailsHash | undefined): void {
     const { span_id } = core
     const before = this.span(span_id)
     const span: StoredSpan = {
@@ -468,7 +468,7 @@ export class ExecutionEntry {
       started_at_given: core.started_at_given,
       ended_at: null,
       fact_number: core.fact_number,
-      details: markOf(details),
+      details: storedDetailsOf(details),
       ...(before === undefined
         ? {}
         : { others: this.#remembersMore ? othersWith(before) : (before.others ?? []) }),
@@ -532,7 +532,7 @@ export class ExecutionEntry {
   }
 }
 
-const markOf = (details: DetailsMark | undefined): StoredSpan["details"] =>
+const storedDetailsOf = (details: DetailsHash | undefined): StoredSpan["details"] =>
   details === undefined ? null : { salt: details.salt, hash: details.hash, bytes: details.bytes }
 
 type Others = NonNullable<StoredSpan["others"]>

@@ -231,7 +231,7 @@ const addEvent = (command: CommandDraft, operation: AddSpanEvent): TraceDecision
   const ids = { execution_id: executionId, span_id: spanId, event_id: eventId }
   const earlier = dedupKey === undefined ? undefined : command.findEvent(dedupKey)
   if (earlier !== undefined) {
-    return earlier.mark === fingerprint
+    return earlier.fingerprint === fingerprint
       ? { outcome: "existing", ...ids, sequence_number: earlier.number }
       : refuse(
           "id_conflict",
@@ -244,7 +244,7 @@ const addEvent = (command: CommandDraft, operation: AddSpanEvent): TraceDecision
   const sequenceNumber = command.recordEvent(entry, spanId, operation)
   command.recordPayloads(entry, spanId, operation.payloads)
   if (dedupKey !== undefined && fingerprint !== undefined) {
-    command.rememberEvent({ key: dedupKey, mark: fingerprint, number: sequenceNumber })
+    command.rememberEvent({ key: dedupKey, fingerprint, number: sequenceNumber })
   }
   return { outcome: "created", ...ids, sequence_number: sequenceNumber }
 }
@@ -307,7 +307,7 @@ const applyInTurn = (
 }
 
 /**
- * Decide on the operations of one command. Changes nothing but what it returns: `draft.takeOver`
+ * Decide on the operations of one command. Changes nothing but what it returns: `draft.merge`
  * makes it part of the chunk. A command that names something that could not be loaded is refused as
  * a whole, so that a retry finds nothing half done.
  */

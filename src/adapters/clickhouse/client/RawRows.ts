@@ -29,7 +29,7 @@ export interface RawRow {
 }
 
 /** True for bytes that would end a field or a row. */
-export const holdsMark = (bytes: Buffer): boolean =>
+export const containsDelimiter = (bytes: Buffer): boolean =>
   bytes.includes(LINE_FEED_BYTE) || bytes.includes(SEPARATOR_BYTE)
 
 /**
@@ -45,7 +45,7 @@ export const rawRows = (rows: ReadonlyArray<RawRow>): Buffer => {
   const bytes = Buffer.allocUnsafe(length)
   let at = 0
   for (const [index, { body, fields }] of rows.entries()) {
-    if (holdsMark(body)) {
+    if (containsDelimiter(body)) {
       throw new Error(`a body with a raw control character is no JSON: row ${fields.join(", ")}`)
     }
     at += bytes.write(prefixes[index]!, at, "utf8")

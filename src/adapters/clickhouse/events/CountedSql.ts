@@ -2,8 +2,8 @@
 import type { CountedBy, WhereField } from "../../../domain/events/EventFields.ts"
 import { METADATA_PREFIX } from "../../../domain/events/MetadataPath.ts"
 import type { Parameters } from "../client/Parameters.ts"
+import type { ErasedEvents } from "./ErasedEvents.ts"
 import { digitsOf, timeOf } from "./EventText.ts"
-import type { Marks } from "./Marks.ts"
 import { metadataTexts } from "./MetadataSql.ts"
 
 /** A field that an erasure takes away: its column holds JSON, empty where it is absent. */
@@ -36,7 +36,7 @@ interface Counted {
 export const countedTexts = (
   field: CountedBy,
   bind: Parameters,
-  marks: Marks
+  marks: ErasedEvents
 ): Counted | undefined => {
   if (isDetail(field)) {
     const text = `JSONExtractString(concat('[', ${field}, ']'), 1)`

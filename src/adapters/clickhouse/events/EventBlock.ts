@@ -6,7 +6,7 @@ import { isUtf8 } from "node:buffer"
 import { parseJson } from "../../../domain/json/Json.ts"
 import type { EventRow } from "../../../ports/EventStore.ts"
 import { HexColumn, Int64Column, StringColumn, UInt32Column } from "../client/NativeBlock.ts"
-import { Cut, cutEvent } from "./EventSplit.ts"
+import { cutEvent, EventOffsets } from "./EventSplit.ts"
 import type { FastSplit } from "./fast/FastSplit.ts"
 
 const BACKSLASH = 0x5c
@@ -50,7 +50,7 @@ export class EventBlock {
   readonly #contentHash = new HexColumn("content_hash", 32)
   readonly #prevHash = new HexColumn("prev_hash", 32)
   readonly #erasedAt = new Int64Column("erased_at", "DateTime64(6, 'UTC')")
-  readonly #cut = new Cut()
+  readonly #cut = new EventOffsets()
   #scratch = Buffer.allocUnsafe(SCRATCH_BYTES)
 
   readonly columns = [

@@ -8,8 +8,8 @@ import type { EventStore, Facet, FacetsQuery } from "../../../ports/EventStore.t
 import type { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { columnValue, countedTexts, isOnce, type OnceField } from "./CountedSql.ts"
+import { erasedEventsOf } from "./ErasedEvents.ts"
 import { filterCondition } from "./EventFilterSql.ts"
-import { marksOf } from "./Marks.ts"
 
 type Source = (bind: Parameters) => string
 
@@ -72,7 +72,7 @@ const ofTexts = Effect.fnUntraced(function* (
   total: number
 ) {
   const texts = (bind: Parameters): string => {
-    const marks = marksOf(store.events, bind.tenant(tenantId))
+    const marks = erasedEventsOf(store.events, bind.tenant(tenantId))
     const { condition, values } = countedTexts(field, bind, marks)!
     return `SELECT ${values} AS texts FROM ${source(bind)} AND ${condition}`
   }

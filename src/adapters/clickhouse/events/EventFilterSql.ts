@@ -6,7 +6,7 @@ import { filterFields } from "../../../domain/events/EventFields.ts"
 import { conditionsOf, type EventFilter } from "../../../domain/events/EventFilter.ts"
 import { expressionOf } from "../../../domain/events/where/Where.ts"
 import type { Parameters } from "../client/Parameters.ts"
-import { marksOf } from "./Marks.ts"
+import { erasedEventsOf } from "./ErasedEvents.ts"
 import { metadataCondition } from "./MetadataSql.ts"
 import { searchCondition } from "./SearchSql.ts"
 import { whereSql } from "./WhereSql.ts"
@@ -36,7 +36,7 @@ export const filterCondition = (
   isEvent: string = IS_EVENT
 ): string => {
   const tenant = bind.tenant(tenantId)
-  const marks = marksOf(table, tenant)
+  const marks = erasedEventsOf(table, tenant)
   const conditions = [tenant, isEvent]
   for (const {
     filter: { key },

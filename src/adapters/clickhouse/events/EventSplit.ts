@@ -14,7 +14,7 @@ import {
 } from "../../../domain/chain/ChainMarks.ts"
 
 /** Offsets into the bytes of an actor or a resource: where a part begins, and where it ends. */
-class PartyCut {
+class PartyOffsets {
   idFrom = 0
   idEnd = 0
   typeFrom = 0
@@ -28,16 +28,16 @@ class PartyCut {
 export type Micros = number | bigint
 
 /** Offsets into the bytes: where a part begins, and where it ends. */
-export class Cut {
+export class EventOffsets {
   idFrom = 0
   idEnd = 0
   timestamp: Micros = 0
   /** Its text is the e-mail address. */
-  readonly actor = new PartyCut()
+  readonly actor = new PartyOffsets()
   actionFrom = 0
   actionEnd = 0
   /** Its text is the name. */
-  readonly resource = new PartyCut()
+  readonly resource = new PartyOffsets()
   outcomeFrom = 0
   outcomeEnd = 0
   /** With its braces; equal if the member is absent. */
@@ -241,7 +241,7 @@ const afterDigits = (bytes: Buffer, from: number, count: number): number =>
 const cutParty = (
   bytes: Buffer,
   start: number,
-  party: PartyCut,
+  party: PartyOffsets,
   markOfId: Uint8Array,
   markOfText: Uint8Array
 ): number => {
@@ -265,7 +265,7 @@ const cutParty = (
 const next = (end: number): number => (end === NOT ? NOT : end + 1)
 
 /** The action, and the mark that ends it. */
-const cutAction = (bytes: Buffer, start: number, cut: Cut): number => {
+const cutAction = (bytes: Buffer, start: number, cut: EventOffsets): number => {
   cut.actionFrom = after(bytes, start, ACTION)
   if (cut.actionFrom === NOT) return NOT
   cut.actionEnd = plainEnd(bytes, cut.actionFrom)
@@ -273,7 +273,7 @@ const cutAction = (bytes: Buffer, start: number, cut: Cut): number => {
 }
 
 /** From the outcome up to the end of the metadata. */
-const cutMetadata = (bytes: Buffer, start: number, cut: Cut): number => {
+const cutMetadata = (bytes: Buffer, start: number, cut: EventOffsets): number => {
   cut.outcomeFrom = after(bytes, start, OUTCOME)
   if (cut.outcomeFrom === NOT) return NOT
   cut.outcomeEnd = plainEnd(bytes, cut.outcomeFrom)
@@ -288,7 +288,7 @@ const cutMetadata = (bytes: Buffer, start: number, cut: Cut): number => {
 }
 
 /** The tenant, the number and the time of the place in the chain. */
-const cutPlace = (bytes: Buffer, start: number, cut: Cut): number => {
+const cutPlace = (bytes: Buffer, start: number, cut: EventOffsets): number => {
   cut.tenantFrom = after(bytes, start, marks.tenant)
   if (cut.tenantFrom === NOT) return NOT
   cut.tenantEnd = plainEnd(bytes, cut.tenantFrom)
@@ -306,11 +306,11 @@ const cutPlace = (bytes: Buffer, start: number, cut: Cut): number => {
 }
 
 /** Of an event without details: nothing of them is in the bytes. */
-const hasNoDetails = ({ actor, metadataEnd, resource, salt }: Cut): boolean =>
+const hasNoDetails = ({ actor, metadataEnd, resource, salt }: EventOffsets): boolean =>
   actor.textEnd === 0 && resource.textEnd === 0 && metadataEnd === 0 && salt === undefined
 
 /** When the event was erased, which ends the bytes. */
-const cutErasure = (bytes: Buffer, start: number, cut: Cut): boolean => {
+const cutErasure = (bytes: Buffer, start: number, cut: EventOffsets): boolean => {
   const from = after(bytes, start, marks.erased)
   if (from === NOT || !hasNoDetails(cut) || !readTime(bytes, from) || time <= 0) return false
   cut.erasedAt = time
@@ -318,7 +318,7 @@ const cutErasure = (bytes: Buffer, start: number, cut: Cut): boolean => {
 }
 
 /** The hashes up to the end of the bytes; true if that is all. */
-const cutHashes = (bytes: Buffer, start: number, cut: Cut): boolean => {
+const cutHashes = (bytes: Buffer, start: number, cut: EventOffsets): boolean => {
   cut.prevHash = after(bytes, start, marks.prevHash)
   let at = afterDigits(bytes, cut.prevHash, HASH_DIGITS)
   if (at === NOT) return false
@@ -349,7 +349,7 @@ const cutHashes = (bytes: Buffer, start: number, cut: Cut): boolean => {
  * Cuts the stored JSON of an event, or what erasing has left of one; false if it has not the form of
  * which the columns give back every byte. UTF-8 is not checked.
  */
-export const cutEvent = (bytes: Buffer, cut: Cut): boolean => {
+export const cutEvent = (bytes: Buffer, cut: EventOffsets): boolean => {
   cut.idFrom = after(bytes, 0, ID)
   if (cut.idFrom === NOT) return false
   cut.idEnd = plainEnd(bytes, cut.idFrom)

@@ -15,8 +15,8 @@ import type { Parameters } from "../client/Parameters.ts"
 import type { RowBinary } from "../client/RowBinary.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { columnValue, countedTexts, isOnce, type OnceField } from "./CountedSql.ts"
+import { type ErasedEvents, erasedEventsOf } from "./ErasedEvents.ts"
 import { filterCondition } from "./EventFilterSql.ts"
-import { type Marks, marksOf } from "./Marks.ts"
 import { metadataNumbers } from "./MetadataSql.ts"
 
 /** Buckets of one answer at most. */
@@ -109,7 +109,7 @@ const eventsOf = (store: StoreClient, query: StatsQuery, deduplicate: boolean): 
       const columns = ["timestamp", ...groupBy.filter(isOnce).map(keyColumn)]
       return `SELECT ${columns.join(", ")} FROM ${table} WHERE ${condition}`
     }
-    const marks: Marks = marksOf(store.events, bind.tenant(tenantId))
+    const marks: ErasedEvents = erasedEventsOf(store.events, bind.tenant(tenantId))
     const parts = groupBy.map((field, index) => {
       if (isOnce(field)) return { column: keyColumn(field, index) }
       const { condition, values } = countedTexts(field, bind, marks)!

@@ -10,7 +10,7 @@ import { quote } from "../../../domain/json/CanonicalJson.ts"
 import { NESTING_MAX } from "../../../domain/json/Json.ts"
 import { withFloatDigits } from "../client/JsonColumns.ts"
 import type { Parameters } from "../client/Parameters.ts"
-import type { Marks } from "./Marks.ts"
+import type { ErasedEvents } from "./ErasedEvents.ts"
 import { holding } from "./SearchSql.ts"
 
 /** Numbers that ClickHouse prints as RFC 8785 does, so that their text is found in the column. */
@@ -101,7 +101,7 @@ const foundTexts = (path: string, bind: Parameters): string | undefined => {
 export const metadataCondition = (
   { path, value }: MetadataCondition,
   bind: Parameters,
-  marks: Marks
+  marks: ErasedEvents
 ): string => {
   const found = foundTexts(path, bind)
   if (found === undefined) return "false"
@@ -160,7 +160,7 @@ export const metadataText = (path: string, bind: Parameters): string => {
 export const metadataTexts = (
   path: string,
   bind: Parameters,
-  marks: Marks
+  marks: ErasedEvents
 ): { readonly condition: string; readonly expression: string } => {
   const found = foundTexts(path, bind)
   if (found === undefined) return { condition: "false", expression: "[]::Array(String)" }
@@ -172,7 +172,7 @@ export const metadataTexts = (
 }
 
 /** The numbers at the path, those of a list too, of any row: a list that is empty where there are none. */
-export const metadataNumbers = (path: string, bind: Parameters, marks: Marks): string => {
+export const metadataNumbers = (path: string, bind: Parameters, marks: ErasedEvents): string => {
   const found = foundTexts(path, bind)
   if (found === undefined) return "[]::Array(Float64)"
   const has = `${keyHeld(path, bind)} AND ${marks.unless()}`
@@ -188,7 +188,7 @@ export const metadataHolds = (
   path: string,
   question: Exclude<Question, { readonly is: string }>,
   bind: Parameters,
-  marks: Marks
+  marks: ErasedEvents
 ): string => {
   const found = foundTexts(path, bind)
   if (found === undefined) return "false"

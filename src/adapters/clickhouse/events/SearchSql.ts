@@ -1,7 +1,7 @@
 /** Searches in the texts of an event, as ClickHouse conditions. */
 import { withoutCase } from "../../../domain/events/SearchText.ts"
 import type { Parameters } from "../client/Parameters.ts"
-import type { Marks } from "./Marks.ts"
+import type { ErasedEvents } from "./ErasedEvents.ts"
 import { SEARCH_LEFT } from "./SearchText.ts"
 
 /** Texts that hold this one. */
@@ -12,7 +12,7 @@ export const holding = (column: string, text: string, bind: Parameters): string 
  * No stored text holds U+0000, which separates the texts of the search column. The column is in
  * lower case, where a sigma has two forms.
  */
-export const searchCondition = (q: string, bind: Parameters, marks: Marks): string => {
+export const searchCondition = (q: string, bind: Parameters, marks: ErasedEvents): string => {
   if (q.includes("\0")) return "false"
   const wanted = withoutCase(q)
   const hasSigma = wanted.includes("σ")

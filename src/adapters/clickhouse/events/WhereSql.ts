@@ -5,7 +5,7 @@ import type { Condition, Expression, Question } from "../../../domain/events/whe
 import { quote } from "../../../domain/json/CanonicalJson.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import { columnValue, type DetailField, isDetail } from "./CountedSql.ts"
-import type { Marks } from "./Marks.ts"
+import type { ErasedEvents } from "./ErasedEvents.ts"
 import { metadataCondition, metadataHolds } from "./MetadataSql.ts"
 import { searchCondition } from "./SearchSql.ts"
 
@@ -17,7 +17,7 @@ const detailHolds = (
   field: DetailField,
   question: Question,
   bind: Parameters,
-  marks: Marks
+  marks: ErasedEvents
 ): string => {
   const holds = (condition: string): string => `(${condition} AND ${marks.unless()})`
   if ("is" in question) return holds(`${field} = ${bind.string(quote(question.is))}`)
@@ -35,7 +35,7 @@ const ofNumber = (field: WhereField, question: Question, value: (text: string) =
 const fieldHolds = (
   { field, ...question }: Extract<Condition, { readonly field: unknown }>,
   bind: Parameters,
-  marks: Marks
+  marks: ErasedEvents
 ): string => {
   if (isDetail(field)) return detailHolds(field, question, bind, marks)
   switch (field) {
@@ -53,7 +53,7 @@ const fieldHolds = (
 }
 
 /** The condition, in brackets where it needs them. */
-export const whereSql = (expression: Expression, bind: Parameters, marks: Marks): string => {
+export const whereSql = (expression: Expression, bind: Parameters, marks: ErasedEvents): string => {
   const each = (parts: ReadonlyArray<Expression>) => parts.map((one) => whereSql(one, bind, marks))
   if ("and" in expression) return `(${each(expression.and).join(" AND ")})`
   if ("or" in expression) return `(${each(expression.or).join(" OR ")})`

@@ -17,7 +17,7 @@ import { Result } from "effect"
 import { nearestName } from "../../NearestName.ts"
 import { type WhereField, whereFields, whereNames } from "../EventFields.ts"
 import { METADATA_PATH_SEGMENTS_MAX, metadataPathSegments } from "../MetadataPath.ts"
-import { askedOf, combined } from "./Asked.ts"
+import { combined, conditionOf } from "./ConditionValue.ts"
 import {
   type Comparison,
   type Expression,
@@ -312,7 +312,7 @@ class Parser {
     this.#count(at)
     const comparison = sign === "is" || sign === "is not" ? undefined : sign
     const value = { text, isOpen, isAny: isOpen && text === "" && !isQuoted }
-    const asked = askedOf(subject, comparison, value, this.#now)
+    const asked = conditionOf(subject, comparison, value, this.#now)
     if (Result.isSuccess(asked)) {
       const isTime = "field" in subject && whereFields[subject.field].kind === "time"
       const moment = isTime ? momentFromNow(text, this.#now) : undefined

@@ -44,7 +44,7 @@ const sumOf = (counts: ReadonlyArray<CountedAction>): number =>
 
 const actionLine = (report: Report, { action, events, latest }: CountedAction): Html =>
   html`<li>${shown(cut(action, FIELD_LENGTH_MAX))} <strong>${count(events)}</strong><br>
-    <span class="quiet">newest</span> ${mention(latest, report.marks)}</li>`
+    <span class="quiet">newest</span> ${mention(latest, report.brokenEvents)}</li>`
 
 const countedActions = (report: Report, counts: ReadonlyArray<CountedAction>): Html => {
   if (counts.length === 0) return html`<span class="none">none in this population</span>`

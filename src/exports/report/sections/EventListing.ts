@@ -14,7 +14,7 @@ const WHERE =
 const CAPTION = "Events in ascending sequence order"
 
 const body = (report: Report): Html => {
-  const { evidence, marks } = report
+  const { evidence, brokenEvents: marks } = report
   const { population, tables } = evidence
   const { events } = tables
   if (population === 0) return html`<p class="none">0 events.</p>`

@@ -44,7 +44,7 @@ const grouped = (report: Report): Html => {
       outcomeMark(outcome),
       shown(action),
       reason === undefined ? html`<span class="none">none given</span>` : shown(reason),
-      mention(latest, report.marks)
+      mention(latest, report.brokenEvents)
     ])
   })}${
     left === 0
@@ -55,7 +55,10 @@ const grouped = (report: Report): Html => {
     error_code, outcome_reason, outcome and message in the metadata.</p>`
 }
 
-const exceptionsPart = ({ evidence, marks }: Report, exceptions: Exceptions): Html => {
+const exceptionsPart = (
+  { evidence, brokenEvents: marks }: Report,
+  exceptions: Exceptions
+): Html => {
   const { outcome, shown: events, total } = exceptions
   if (total === 0) return nothing
   const part = `${counted(total, "event")}, ${share(total, evidence.population)} of the population`
@@ -64,7 +67,7 @@ const exceptionsPart = ({ evidence, marks }: Report, exceptions: Exceptions): Ht
     ${extent(events.length, total, "event", ELSEWHERE)}`
 }
 
-const erasuresPart = ({ evidence, marks }: Report): Html => {
+const erasuresPart = ({ evidence, brokenEvents: marks }: Report): Html => {
   const { shown: events, total } = evidence.tables.erasures
   if (total === 0) return html`<p class="none">No erasure was recorded in this population.</p>`
   return html`<p>${count(total)} recorded. Each names the event whose details were removed; the

@@ -19,7 +19,7 @@ const row = (report: Report, group: PrivilegedGroup) => [
   shown(group.actor),
   count(group.count),
   group.failed === 0 ? "0" : html`<span class="outcome failure">${count(group.failed)}</span>`,
-  moment(group.latest, report.marks)
+  moment(group.latest, report.brokenEvents)
 ]
 
 const listed = (report: Report): Html => {

@@ -1,9 +1,10 @@
 /** A random sample that an auditor can draw again and tick off. */
+
+import { type BrokenEvents, type Doubt, marked } from "../BrokenEvents.ts"
 import type { EventLine } from "../EventLine.ts"
 import { outcomeMark } from "../EventTables.ts"
 import type { Sample } from "../Evidence.ts"
 import { type Html, type HtmlPart, html, nothing } from "../Html.ts"
-import { type Mark, type Marks, marked } from "../Marks.ts"
 import { chapter, type Report, type Section } from "../Report.ts"
 import { SAMPLE_SIZE } from "../Sampling.ts"
 import { type CutText, count, counted, hash, micros, seconds, shown } from "../ShownText.ts"
@@ -38,7 +39,7 @@ const method = ({ evidence, input }: Report): Html => {
     </ol>`
 }
 
-const worksheet = ({ drawn }: Sample, marks: Marks): Html =>
+const worksheet = ({ drawn }: Sample, marks: BrokenEvents): Html =>
   table({
     caption: "Worksheet: the sample by position, to be filled in",
     className: "worksheet",
@@ -73,7 +74,7 @@ const named = (id: CutText, type: CutText | string, name: CutText | undefined): 
     name === undefined ? nothing : html`, ${shown(name)}`
   }`
 
-const card = (position: number, event: EventLine, mark: Mark | undefined): Html => {
+const card = (position: number, event: EventLine, mark: Doubt | undefined): Html => {
   const { erasedAt } = event
   const doubt = mark === undefined ? undefined : html`${marked(mark)}, see ${chapter("integrity")}`
   const title = `Position ${count(position)}, sequence ${count(event.sequenceNumber)}`
@@ -108,12 +109,14 @@ const body = (report: Report): Html => {
     return html`<p class="none">0 events: there is nothing to draw
     from.</p>`
   return html`<h2>Method</h2>${method(report)}
-    ${worksheet(sample, report.marks)}
+    ${worksheet(sample, report.brokenEvents)}
     <h2>The sampled events</h2>
     <p>${counted(sample.drawn.length, "event")} with everything that is stored of them, long values
       cut where said.</p>
     <div class="cards">${sample.drawn.map(({ event, position }) =>
-      event === undefined ? nothing : card(position, event, report.marks(event.sequenceNumber))
+      event === undefined
+        ? nothing
+        : card(position, event, report.brokenEvents(event.sequenceNumber))
     )}</div>`
 }
 

@@ -43,7 +43,7 @@ const lateTable = (report: Report): Html => {
       { title: "Action", width: 22 }
     ],
     rows: late.map(({ delay, event }) => [
-      sequenceCell(event.sequenceNumber, report.marks),
+      sequenceCell(event.sequenceNumber, report.brokenEvents),
       duration(delay),
       seconds(event.timestamp),
       seconds(event.createdAt),

@@ -19,7 +19,7 @@ import { namedSummary, summaryOf } from "../../../domain/traces/SpanSummary.ts"
 import type { PreparedDetails } from "../../../domain/traces/TraceFact.ts"
 import type { RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
 import { hashedDetails } from "../HashedDetails.ts"
-import { fittedError, type ValuesApart, withoutLargeTexts } from "../LargeValues.ts"
+import { fittedError, type OffloadedValues, withoutLargeTexts } from "../LargeValues.ts"
 import { CAUSES_MAX, ERROR_BYTES_MAX, TRACE_NAME_LENGTH_MAX } from "../PrepareTrace.ts"
 import type { Flaws } from "./Flaws.ts"
 import type { Span, Span_Link } from "./gen/opentelemetry/proto/trace/v1/trace_pb.js"
@@ -192,7 +192,7 @@ function* metadataOf(span: Span, origin: Origin, read: Read, context: Context): 
     ...(isApart ? { ...namedIds(hints), ...namedSummary(said) } : {})
   }
   if (fitting !== undefined && orNothing(more) === undefined) {
-    apart.takeOver(tried)
+    apart.merge(tried)
     return fitting
   }
   const named = { ...metadata, ...more }
@@ -214,7 +214,7 @@ export const executionDetailsOf = (
 }
 
 /** A text always has a reference that fits. */
-function* errorDetailsOf(error: string, apart: ValuesApart): Sliced<PreparedDetails> {
+function* errorDetailsOf(error: string, apart: OffloadedValues): Sliced<PreparedDetails> {
   return hashedDetails(flat(`{"error":${(yield* fittedError(error, ERROR_BYTES_MAX, apart))!}}`))
 }
 

@@ -6,7 +6,7 @@ import { defined } from "../../../domain/Defined.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import type { RepairCode } from "../../../domain/traces/Repairs.ts"
 import type { RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
-import type { ValuesApart } from "../LargeValues.ts"
+import type { OffloadedValues } from "../LargeValues.ts"
 import { describeRepairs, type RepairLog } from "./RepairLog.ts"
 import { charactersOf, type SpanOperation } from "./SpanEvents.ts"
 import { COMMAND_CHARACTERS_MAX } from "./SpanParts.ts"
@@ -52,7 +52,7 @@ export interface ExportTooLarge {
 }
 
 /** Operations of one command, and what its operations have brought. */
-class Command<Operation extends SpanOperation> {
+class SpanCommand<Operation extends SpanOperation> {
   readonly operations: Array<Operation> = []
   characters = 0
   readonly #brought = new Set<string>()
@@ -62,7 +62,7 @@ class Command<Operation extends SpanOperation> {
     return (hash) => this.#brought.has(`${executionId}/${hash}`)
   }
 
-  *add(operation: Operation, apart: ValuesApart, characters: number): Sliced<void> {
+  *add(operation: Operation, apart: OffloadedValues, characters: number): Sliced<void> {
     const { executionId } = operation
     const payloads = yield* apart.payloads(this.has(executionId))
     for (const { sha256 } of payloads ?? []) this.#brought.add(`${executionId}/${sha256}`)
@@ -73,23 +73,23 @@ class Command<Operation extends SpanOperation> {
 
 /** Cuts operations into commands. */
 class Commands<Operation extends SpanOperation = RecordOtlpSpan> {
-  readonly #all: Array<Command<Operation>> = []
+  readonly #all: Array<SpanCommand<Operation>> = []
   characters = 0
 
   get all(): ReadonlyArray<ReadonlyArray<Operation>> {
     return this.#all.map(({ operations }) => operations)
   }
 
-  *add(operation: Operation, apart: ValuesApart): Sliced<void> {
+  *add(operation: Operation, apart: OffloadedValues): Sliced<void> {
     const own = charactersOf(operation)
-    const charactersFor = (command: Command<Operation>): number =>
+    const charactersFor = (command: SpanCommand<Operation>): number =>
       own + apart.charactersIn(command.has(operation.executionId))
     const last = this.#all.at(-1)
     const fits =
       last !== undefined
       && last.operations.length < SPANS_PER_COMMAND_MAX
       && last.characters + charactersFor(last) <= COMMAND_CHARACTERS_MAX
-    const command = fits ? last : new Command<Operation>()
+    const command = fits ? last : new SpanCommand<Operation>()
     if (!fits) this.#all.push(command)
     const more = charactersFor(command)
     yield* command.add(operation, apart, more)
@@ -105,7 +105,7 @@ const cutMessage = (label: string, values: number): string => {
 /** An operation without the values that it refers to, and these. */
 export interface PreparedOperation<Operation extends SpanOperation = RecordOtlpSpan> {
   readonly operation: Operation
-  readonly apart: ValuesApart
+  readonly apart: OffloadedValues
 }
 
 /** What the items of an export have become, so far. */

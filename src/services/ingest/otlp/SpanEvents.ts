@@ -10,7 +10,7 @@ import type {
   RecordOtlpSpan
 } from "../../../domain/traces/TraceOperation.ts"
 import { hashedDetails } from "../HashedDetails.ts"
-import { ValuesApart } from "../LargeValues.ts"
+import { OffloadedValues } from "../LargeValues.ts"
 import type { Span, Span_Event } from "./gen/opentelemetry/proto/trace/v1/trace_pb.js"
 import { eventTypeOf, type MappedEvent } from "./Mapping.ts"
 import type { RepairLog } from "./RepairLog.ts"
@@ -98,7 +98,7 @@ export class EventMaker {
     this.#context = context
   }
 
-  *make(event: ReadEvent, index: number, apart: ValuesApart): Sliced<OtlpEvent> {
+  *make(event: ReadEvent, index: number, apart: OffloadedValues): Sliced<OtlpEvent> {
     const { limits, spanId, tenantId, traceId } = this.#context
     const { eventType, name, nanos, payload, timestamp } = event
     const canonical =
@@ -137,7 +137,7 @@ export const charactersOf = (operation: SpanOperation): number => {
 
 interface EventPart {
   readonly events: Array<OtlpEvent>
-  readonly apart: ValuesApart
+  readonly apart: OffloadedValues
   characters: number
 }
 
@@ -154,7 +154,7 @@ export function* eventPartsOf(
   events: ReadonlyArray<ReadEvent>,
   operation: RecordOtlpSpan,
   context: Context
-): Sliced<ReadonlyArray<{ readonly operation: RecordOtlpSpan; readonly apart: ValuesApart }>> {
+): Sliced<ReadonlyArray<{ readonly operation: RecordOtlpSpan; readonly apart: OffloadedValues }>> {
   const own = charactersOf(operation)
   const maker = new EventMaker(context)
   let part: EventPart = { events: [], apart: context.apart, characters: own }
@@ -173,6 +173,6 @@ export function* eventPartsOf(
 
 const emptyPart = (characters: number): EventPart => ({
   events: [],
-  apart: new ValuesApart(),
+  apart: new OffloadedValues(),
   characters
 })

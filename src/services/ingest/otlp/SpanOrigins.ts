@@ -4,7 +4,7 @@
  */
 import type { JsonObject, JsonValue } from "../../../domain/json/Json.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
-import { ValuesApart, withoutLargeTexts } from "../LargeValues.ts"
+import { OffloadedValues, withoutLargeTexts } from "../LargeValues.ts"
 import type { Flaws } from "./Flaws.ts"
 import type { ExportTraceServiceRequest } from "./gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import type { KeyValue } from "./gen/opentelemetry/proto/common/v1/common_pb.js"
@@ -58,7 +58,7 @@ interface SharedMember {
   /** RFC 8785 text by name: one at most. */
   readonly texts: ReadonlyMap<string, string>
   /** Values of it that are stored apart. */
-  readonly apart: ValuesApart
+  readonly apart: OffloadedValues
 }
 
 export interface SharedResource extends SharedMember {
@@ -85,7 +85,7 @@ function* shareOf(
   name: string,
   value: JsonObject | undefined,
   bytesMax: number,
-  apart: ValuesApart
+  apart: OffloadedValues
 ): Sliced<ReadonlyMap<string, string>> {
   if (value === undefined) return new Map()
   const least = Math.max(SHARED_BYTES_MIN, Math.floor(bytesMax))
@@ -128,7 +128,7 @@ export function* resourceOf(
   })
   yield
   yield* repairs.hashed()
-  const apart = new ValuesApart()
+  const apart = new OffloadedValues()
   const texts = yield* shareOf("resource", value, metadataBytesMax * RESOURCE_SHARE, apart)
   return { attributes, texts, apart, repairs }
 }

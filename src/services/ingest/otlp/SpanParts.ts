@@ -4,7 +4,7 @@ import { canonicalize } from "../../../domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../domain/json/Json.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { formatMicros, YEAR_MAX } from "../../../domain/Timestamp.ts"
-import { type ValuesApart, withoutLargeTexts } from "../LargeValues.ts"
+import { type OffloadedValues, withoutLargeTexts } from "../LargeValues.ts"
 import { tooLarge } from "../Prepare.ts"
 import { PAYLOAD_BYTES_MAX } from "../PrepareTrace.ts"
 import type { RepairLog } from "./RepairLog.ts"
@@ -39,7 +39,7 @@ export interface Context {
   readonly spanId: string
   readonly limits: SpanLimits
   /** Values of it that are stored apart, so far. */
-  readonly apart: ValuesApart
+  readonly apart: OffloadedValues
   readonly repairs: RepairLog
 }
 
@@ -57,7 +57,7 @@ export function* canonicalWithin(
   value: JsonObject,
   bytesMax: number,
   path: string,
-  apart: ValuesApart,
+  apart: OffloadedValues,
   write: (value: JsonObject) => string = canonicalize
 ): Sliced<string> {
   const found = yield* withoutLargeTexts(value, bytesMax, apart, write)

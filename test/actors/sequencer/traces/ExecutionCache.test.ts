@@ -86,9 +86,9 @@ class World {
   } as unknown as TraceLookup
 }
 
-const stateThatForgot = (tracesForgotten: number): SequencerState => {
+const stateThatForgot = (evictedBelow: number): SequencerState => {
   const state = emptyState(0, 1, { dedup: 10, idempotency: 10 })
-  state.tracesForgotten = tracesForgotten
+  state.evictedBelow = evictedBelow
   return state
 }
 

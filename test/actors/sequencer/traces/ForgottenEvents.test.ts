@@ -18,7 +18,7 @@ describe("events that the window may have forgotten", () => {
         for (const [at, count] of counts.entries()) {
           for (let n = 0; n < count; n++) {
             const key = sha256Hex(`${window.next}`).slice(0, 32)
-            window.append({ key, mark: key, number: n })
+            window.append({ key, fingerprint: key, number: n })
             offsets.push(next + n)
           }
           next += count + 1

@@ -44,7 +44,7 @@ class Memory {
     const draft = new TraceDraft(this.state, new Map(), now)
     const done = applyTraces(draft, command(TENANT, operations))
     assert.deepStrictEqual(done.errors, [])
-    draft.takeOver(done.command)
+    draft.merge(done.command)
     const records = traceRecords(draft, this.next)
     this.write(records)
     this.state.advance(draft, this.next)
@@ -454,7 +454,7 @@ describe("executions that end by the clock", () => {
     const draft = new TraceDraft(memory.state, new Map(), NOW)
     draft.linksOf(TENANT).left = links
     const late = command(TENANT, [otlpSpan("t", "root")])
-    draft.takeOver(applyTraces(draft, late).command)
+    draft.merge(applyTraces(draft, late).command)
     assert.notInclude(
       draft.facts.map(({ type }) => type),
       "execution.ended"
@@ -552,7 +552,7 @@ describe("the search for a cycle", () => {
       const draft = new TraceDraft(memory.state, new Map(), now)
       const span = otlpSpan("t", missing, { parentSpanId: parent })
       const { command: done, errors } = applyTraces(draft, command(TENANT, [span]))
-      draft.takeOver(done)
+      draft.merge(done)
       memory.state.advance(draft, memory.next)
       return errors[0]?.code
     }

@@ -558,13 +558,13 @@ describe("a command", () => {
   it("on which the step throws has changed nothing", () => {
     const draft = new TraceDraft(new TraceState(), new Map(), NOW)
     const before = applyTraces(draft, command(TENANT, [startExecution("e")]))
-    draft.takeOver(before.command)
+    draft.merge(before.command)
     const broken = startSpan("e", "half \ud800 of a pair", { fresh: true })
     const poison = command(TENANT, [startSpan("e", "fine"), broken, endExecution("e")])
     assert.throws(() => applyTraces(draft, poison))
     assert.strictEqual(draft.facts.length, 2)
     const after = applyTraces(draft, command(TENANT, [startSpan("e", "next")]))
-    draft.takeOver(after.command)
+    draft.merge(after.command)
     assert.deepStrictEqual(
       draft.facts.map(({ chainSequence }) => chainSequence),
       [1, 2, 3]

@@ -5,8 +5,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import {
-  Cut,
   cutEvent,
+  EventOffsets,
   type Micros
 } from "../../../../src/adapters/clickhouse/events/EventSplit.ts"
 import { parseJson } from "../../../../src/domain/json/Json.ts"
@@ -14,7 +14,7 @@ import { Chain, erasedForm, type Fields } from "../../../verify/support/Chains.t
 import { anyEvents } from "../support/Generators.ts"
 
 /** What the columns give back, as EventText.ts puts it together. */
-const together = (bytes: Buffer, cut: Cut): string => {
+const together = (bytes: Buffer, cut: EventOffsets): string => {
   const plain = (from: number, end: number) =>
     `"${(parseJson(`"${bytes.toString("utf8", from, end)}"`) as string)
       .replaceAll("\\", "\\\\")
@@ -52,8 +52,8 @@ const together = (bytes: Buffer, cut: Cut): string => {
   )
 }
 
-const cutOf = (body: string): Cut | undefined => {
-  const cut = new Cut()
+const cutOf = (body: string): EventOffsets | undefined => {
+  const cut = new EventOffsets()
   return cutEvent(Buffer.from(body), cut) ? cut : undefined
 }
 

@@ -1,6 +1,6 @@
 /** A writer that knows where its records will be notices when they are not. */
 import { assert, it } from "vitest"
-import { checkPlaces, PlaceTaken } from "../../../src/adapters/kafka/ExpectedPlaces.ts"
+import { checkOffsets, OffsetConflict } from "../../../src/adapters/kafka/ExpectedOffsets.ts"
 
 const part = (topic: string, count: number) => ({
   topic,
@@ -15,21 +15,21 @@ const part = (topic: string, count: number) => ({
 
 it("follows the records of a partition over several requests, and leaves the others alone", () => {
   const next = new Map([["events/0", 7]])
-  checkPlaces([part("events", 3), part("state", 1)], [7, 99], next)
-  checkPlaces([part("events", 2)], [10], next)
+  checkOffsets([part("events", 3), part("state", 1)], [7, 99], next)
+  checkOffsets([part("events", 2)], [10], next)
   assert.deepStrictEqual([...next], [["events/0", 12]])
 })
 
 it("tells a place that is taken from records that are lost", () => {
   const check = (base: number) => () =>
-    checkPlaces([part("events", 1)], [base], new Map([["events/0", 7]]))
-  assert.throws(check(8), PlaceTaken)
+    checkOffsets([part("events", 1)], [base], new Map([["events/0", 7]]))
+  assert.throws(check(8), OffsetConflict)
   for (const base of [6, 0, -1]) {
     try {
       check(base)()
       assert.fail("not noticed")
     } catch (error) {
-      assert.notInstanceOf(error, PlaceTaken)
+      assert.notInstanceOf(error, OffsetConflict)
       assert.match((error as Error).message, /has lost records/)
     }
   }

@@ -15,13 +15,13 @@ import { retryWhile } from "./protocol/Retry.ts"
 const LIMITS = { waitMs: 100, maxBytes: 1_048_576 }
 
 /** Another writer has written to a partition that only this one writes to. */
-export class PlaceTaken extends Error {}
+export class OffsetConflict extends Error {}
 
 /**
  * `next` moves on after the records.
  * @throws PlaceTaken if records are after where they were expected, Error if before
  */
-export const checkPlaces = (
+export const checkOffsets = (
   request: ReadonlyArray<PartitionRecords>,
   bases: ReadonlyArray<number>,
   next: Map<string, number>
@@ -32,7 +32,7 @@ export const checkPlaces = (
     const base = bases[index]!
     // Fewer records than there were: this is not to be written over, but looked at by a restore.
     if (base < expected) throw new Error(`the log has lost records: at ${base}, not at ${expected}`)
-    if (base > expected) throw new PlaceTaken(`records are at ${base}, not at ${expected}`)
+    if (base > expected) throw new OffsetConflict(`records are at ${base}, not at ${expected}`)
     next.set(keyOf(part), expected + countOf(part))
   }
 }
@@ -63,7 +63,7 @@ export class TakenOver extends Error {
  * Up to where a writer knows what stands in the partitions whose records are signed for their places:
  * what it has seen, and written itself.
  */
-export class SeenPlaces {
+export class SeenOffsets {
   readonly #cluster: RawCluster
   readonly #prefix: string
   readonly #signing: PlacedSigning

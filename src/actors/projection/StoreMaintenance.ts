@@ -23,4 +23,4 @@ const purge = EventStore.use((store) => store.purgeErased).pipe(
 )
 
 /** Takes care of the store for as long as its scope is open. */
-export const careForStore = Effect.repeat(purge, Schedule.spaced(PURGE_INTERVAL))
+export const storeMaintenance = Effect.repeat(purge, Schedule.spaced(PURGE_INTERVAL))

@@ -9,16 +9,21 @@ import { type Html, html, nothing } from "./Html.ts"
  * `broken`: a break names the event, or it is outside of the chain. `in doubt`: a break that
  * concerns it may not be listed, or a signed checkpoint contradicts the chain up to a later event.
  */
-export type Mark = "broken" | "in doubt"
+export type Doubt = "broken" | "in doubt"
 
-export type Marks = (sequenceNumber: number) => Mark | undefined
+export type BrokenEvents = (sequenceNumber: number) => Doubt | undefined
 
 /** Breaks that name a number without an event. */
 const ABSENT: ReadonlySet<BreakReason> = new Set(["sequence_gap", "tail_missing"])
 
-const none: Marks = () => undefined
+const none: BrokenEvents = () => undefined
 
-export const marksOf = ({ breaks, breaks_total, head, status }: VerifyReport): Marks => {
+export const brokenEventsOf = ({
+  breaks,
+  breaks_total,
+  head,
+  status
+}: VerifyReport): BrokenEvents => {
   if (breaks_total === 0 && status !== "broken") return none
   const broken = new Set(
     breaks
@@ -38,5 +43,5 @@ export const marksOf = ({ breaks, breaks_total, head, status }: VerifyReport): M
 }
 
 /** The mark as a word; nothing for an event that holds. */
-export const marked = (mark: Mark | undefined): Html =>
+export const marked = (mark: Doubt | undefined): Html =>
   mark === undefined ? nothing : html`<strong class="mark">${mark}</strong>`

@@ -5,7 +5,7 @@
  * `Buffer.from` or `Buffer.concat`: it is cut from a piece of 64 KiB that whatever was made at that time
  * shares.
  */
-export const ownCopy = (bytes: Uint8Array): Buffer => {
+export const detachedCopy = (bytes: Uint8Array): Buffer => {
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   copy.set(bytes)
   return copy

@@ -1,7 +1,7 @@
 /** How the processes of an installation share its partitions out. */
 import { assert, it } from "@effect/vitest"
 import fc from "fast-check"
-import { partitionsOf } from "../../src/roles/Shares.ts"
+import { partitionsOf } from "../../src/roles/PartitionAssignment.ts"
 
 it("gives each partition to one process, and none more than one more than another", () => {
   fc.assert(

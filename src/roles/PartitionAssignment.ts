@@ -9,13 +9,16 @@ import type { Assignment, EventLog } from "../ports/EventLog.ts"
 import { embedsBroker, has } from "./Topology.ts"
 
 /** Number `index`, from 0, of `of` processes. */
-export interface Share {
+export interface PartitionAssignment {
   readonly index: number
   readonly of: number
 }
 
 /** Of the partitions 0 to `partitions` - 1 those of a share. */
-export const partitionsOf = ({ index, of }: Share, partitions: number): ReadonlyArray<number> =>
+export const partitionsOf = (
+  { index, of }: PartitionAssignment,
+  partitions: number
+): ReadonlyArray<number> =>
   Array.from({ length: partitions }, (_, partition) => partition).filter(
     (partition) => partition % of === index
   )
@@ -30,7 +33,10 @@ export const sharesOf = (config: Config): number | undefined =>
     : undefined
 
 /** The log with the assignments of a share instead of those of consumer groups. */
-export const withShare = (log: EventLog["Service"], share: Share): EventLog["Service"] => ({
+export const withAssignment = (
+  log: EventLog["Service"],
+  share: PartitionAssignment
+): EventLog["Service"] => ({
   ...log,
   // Copied it would not grow.
   get partitions() {

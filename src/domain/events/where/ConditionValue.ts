@@ -5,7 +5,7 @@ import { type WhereField, whereFields } from "../EventFields.ts"
 import type { Comparison, Expression, Question, Subject } from "./Expression.ts"
 import { type TimeSpan, timeSpanOf } from "./TimeText.ts"
 
-export interface AskedValue {
+export interface ConditionValue {
   readonly text: string
   /** A `*` follows it. */
   readonly isOpen: boolean
@@ -14,7 +14,7 @@ export interface AskedValue {
 }
 
 /** The expression, or what is wrong with the value: the end of a sentence about the subject. */
-type Asked = Result.Result<Expression, string>
+type ValueCondition = Result.Result<Expression, string>
 
 /** Characters of a value that a message repeats. */
 const QUOTE_LENGTH_MAX = 80
@@ -53,8 +53,8 @@ const askedOfText = (
   field: WhereField,
   values: ReadonlyArray<string> | undefined,
   sign: Comparison | undefined,
-  { isOpen, text }: AskedValue
-): Asked => {
+  { isOpen, text }: ConditionValue
+): ValueCondition => {
   if (sign !== undefined) return Result.fail("is a text, which has no order: use = or !=")
   if (isOpen) return Result.succeed({ field, startsWith: text })
   return values === undefined || values.includes(text)
@@ -65,8 +65,8 @@ const askedOfText = (
 const askedOfInteger = (
   field: WhereField,
   sign: Comparison | undefined,
-  { text }: AskedValue
-): Asked => {
+  { text }: ConditionValue
+): ValueCondition => {
   if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text))) {
     return Result.fail(`must be an integer from 0 on, not ${shown(text)}`)
   }
@@ -77,9 +77,9 @@ const askedOfInteger = (
 const askedOfTime = (
   field: WhereField,
   sign: Comparison | undefined,
-  { text }: AskedValue,
+  { text }: ConditionValue,
   now: string
-): Asked => {
+): ValueCondition => {
   const span = timeSpanOf(text, now)
   if (span === undefined) return Result.fail(`${NO_TIME}, not ${shown(text)}`)
   const questions = timeQuestion(sign, span).map((question) => ({ field, ...question }))
@@ -93,8 +93,8 @@ export const NO_TIME =
 const askedOfMetadata = (
   metadata: string,
   sign: Comparison | undefined,
-  { isOpen, text }: AskedValue
-): Asked => {
+  { isOpen, text }: ConditionValue
+): ValueCondition => {
   if (sign === undefined) {
     return Result.succeed({ metadata, ...(isOpen ? { startsWith: text } : { is: text }) })
   }
@@ -105,12 +105,12 @@ const askedOfMetadata = (
 }
 
 /** What a value asks of a subject; without a sign, whether it is equal. */
-export const askedOf = (
+export const conditionOf = (
   subject: Subject,
   sign: Comparison | undefined,
-  value: AskedValue,
+  value: ConditionValue,
   now: string
-): Asked => {
+): ValueCondition => {
   if (value.isOpen && sign !== undefined) return Result.fail("is compared with a value without *")
   if (value.isAny) return Result.succeed({ ...subject, exists: true })
   if ("metadata" in subject) return askedOfMetadata(subject.metadata, sign, value)
