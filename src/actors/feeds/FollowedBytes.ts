@@ -2,6 +2,7 @@
  * How many bytes the executions that are followed are known by together, in this process and of one
  * tenant. Above that the next one that grows is closed, and the next one that is asked for is refused.
  */
+import type { TraceFact } from "../../domain/traces/TraceFact.ts"
 
 const MIB = 1_048_576
 /** Bytes of one execution, see ExecutionReplay. */
@@ -10,6 +11,21 @@ export const FOLLOWED_BYTES_MAX = 64 * MIB
 export const TENANT_FOLLOWED_BYTES_MAX = 2 * FOLLOWED_BYTES_MAX
 /** Of all tenants. */
 const ALL_FOLLOWED_BYTES_MAX = 4 * FOLLOWED_BYTES_MAX
+
+/** Bytes of memory that a value takes beside its text. */
+const VALUE_BYTES = 64
+
+/** Values in a JSON value, itself among them. */
+const valuesIn = (value: unknown): number => {
+  if (typeof value !== "object" || value === null) return 1
+  let values = 1
+  for (const key in value) values += valuesIn((value as Readonly<Record<string, unknown>>)[key])
+  return values
+}
+
+/** What a fact is counted for whose text has so many bytes: it is held as values. */
+export const heldBytes = ({ details }: TraceFact, textBytes: number): number =>
+  textBytes + VALUE_BYTES * valuesIn(details)
 
 /** What one execution is counted for. */
 export interface Followed {

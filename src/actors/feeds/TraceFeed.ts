@@ -19,7 +19,7 @@ import { catchingUpToHeads, caughtUpWithin, shownWithin } from "../follower/Caug
 import { Heads } from "../follower/Heads.ts"
 import { Keys } from "../follower/Keys.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
-import { type Followed, FollowedBytes } from "./FollowedBytes.ts"
+import { type Followed, FollowedBytes, heldBytes } from "./FollowedBytes.ts"
 import { LiveFeed, type TooManyStreams } from "./LiveFeed.ts"
 import {
   IDLE_TIME,
@@ -124,7 +124,7 @@ class ExecutionReplay {
       const fact = parseFact(body)
       if (fact === undefined) continue
       this.#view.take(fact)
-      this.#keep(fact, body.length)
+      this.#keep(fact, heldBytes(fact, body.length))
     }
   }
 
@@ -294,7 +294,7 @@ class PartitionFeed {
     if (channels === undefined || value === null) return
     const channel = channels.get(executionIdOf(value) ?? "")
     const fact = channel === undefined ? undefined : parseFact(value.toString())
-    if (fact !== undefined) channel?.offer(fact, value.length)
+    if (fact !== undefined) channel?.offer(fact, heldBytes(fact, value.length))
   }
 
   /** Each change has gone out when it was delivered. */
@@ -374,8 +374,9 @@ const storedChanges = Effect.fnUntraced(function* (
       const fact = parseFact(body)
       if (fact === undefined || fact.fact_number <= replay.folded) continue
       const isMissed = fact.chain_sequence > after && fact.chain_sequence <= head
-      if (isMissed) messages.push(replay.take(fact, body.length).message)
-      else replay.skip(fact, body.length)
+      const bytes = heldBytes(fact, body.length)
+      if (isMissed) messages.push(replay.take(fact, bytes).message)
+      else replay.skip(fact, bytes)
     }
     return messages
   }

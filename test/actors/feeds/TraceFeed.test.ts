@@ -530,6 +530,19 @@ describe("what is refused", () => {
     })
   }
 
+  it.effect("is an execution of many small values, which take more memory than their text", () => {
+    const writer = new Writer()
+    writer.start()
+    const metadata = { list: Array.from({ length: 10_000 }, () => ({})) }
+    for (let n = 0; n < 110; n++) writer.span(`s${n}`, RUN, metadata)
+    const world = new FeedWorld()
+    for (const fact of writer.facts) world.commit(fact)
+    world.project()
+    return Effect.gen(function* () {
+      assert.strictEqual(yield* failure({}), "ExecutionTooLarge")
+    }).pipe(Effect.provide(layerFeeds(world)), whileTimePasses)
+  })
+
   it.effect(
     "is an execution of a tenant that follows as much as it may, until it follows less",
     () => {
