@@ -239,9 +239,9 @@ export interface FactLink {
   readonly offset: number
 }
 
-/** Which facts of an execution are wanted: a handful each. */
+/** Which facts of an execution are wanted: a handful each, of what was said again the last one. */
 export type FactSelection =
-  /** execution.* only. */
+  /** execution.* only: of its starts the first one, too. */
   | { readonly kind: "execution" }
   /** execution.* and what one span says of itself, its events aside. */
   | { readonly kind: "span"; readonly spanId: string }

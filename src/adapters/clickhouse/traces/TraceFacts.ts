@@ -52,15 +52,52 @@ const RECORDED_CALLS_MAX = 50_000
 /** Facts that are about no span have an empty text there. */
 const NAMED_SPAN = "span_id != ''"
 
-const selected = (selection: FactSelection, bind: Parameters): string => {
+/** Bytes of an amendment that says no more than where its span is, or how it is called. */
+const SHORT_BYTES = 4_096
+
+/**
+ * Of facts of which only the first or the last one counts, that one: what is sent again and again
+ * makes a fact of all its details each time. `rows` are those that are looked at.
+ */
+const counted = (store: StoreClient, rows: string, numbers: ReadonlyArray<string>): string =>
+  `fact_number IN (SELECT arrayJoin([${numbers.join(", ")}]) FROM ${store.facts} WHERE ${rows})`
+
+const lastOf = (condition: string): string => `maxIf(fact_number, ${condition})`
+
+const STARTED = "type = 'execution.started'"
+const ENDED = "type IN ('execution.ended', 'execution.resumed')"
+const ALL_CONTENTS = `type = 'span.amended' AND length(body) > ${SHORT_BYTES}`
+
+/** What an execution and, with `ofSpan`, one of its spans are shown by. */
+const shownBy = (
+  store: StoreClient,
+  ofScope: (scope: string) => string,
+  ofSpan?: string
+): string => {
+  const ofItself = ofScope(`scope = ${Scope.execution}`)
+  const itself =
+    `scope = ${Scope.execution} AND (NOT (${STARTED} OR ${ENDED})`
+    + ` OR ${counted(store, ofItself, [`minIf(fact_number, ${STARTED})`, lastOf(STARTED), lastOf(ENDED)])})`
+  if (ofSpan === undefined) return itself
+  const rows = `${ofScope(`scope = ${Scope.span}`)} AND ${ofSpan}`
+  const last = ["type = 'span.started'", "type = 'span.ended'", ALL_CONTENTS]
+  return (
+    `${STRUCTURE} AND (${itself} OR scope = ${Scope.span} AND ${ofSpan}`
+    + ` AND (NOT (${last.join(" OR ")}) OR ${counted(store, rows, last.map(lastOf))}))`
+  )
+}
+
+const selected = (
+  store: StoreClient,
+  selection: FactSelection,
+  bind: Parameters,
+  ofScope: (scope: string) => string
+): string => {
   switch (selection.kind) {
     case "execution":
-      return `scope = ${Scope.execution}`
+      return shownBy(store, ofScope)
     case "span":
-      return (
-        `${STRUCTURE} AND (scope = ${Scope.execution}`
-        + ` OR span_id = ${bind.string(selection.spanId)})`
-      )
+      return shownBy(store, ofScope, `span_id = ${bind.string(selection.spanId)}`)
     case "event":
       return (
         `scope = ${Scope.event}`
@@ -74,9 +111,11 @@ export const makeFacts =
   (tenantId, executionId, selection) =>
     store.read(
       "facts",
-      (bind) =>
-        `SELECT body FROM ${store.facts}`
-        + ` WHERE ${ofExecution(tenantId, executionId, bind, selected(selection, bind))} ${IN_ORDER}`,
+      (bind) => {
+        const ofScope = (scope: string) => ofExecution(tenantId, executionId, bind, scope)
+        const rows = ofScope(selected(store, selection, bind, ofScope))
+        return `SELECT body FROM ${store.facts} WHERE ${rows} ${IN_ORDER}`
+      },
       (row) => row.string()
     )
 

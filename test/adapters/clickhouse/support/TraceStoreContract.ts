@@ -19,7 +19,11 @@ import { eraseFact, parseFact, recomputeFact } from "../../../../src/domain/trac
 import { hintsOf } from "../../../../src/domain/traces/GraphHints.ts"
 import { chunkOf, wholeValue } from "../../../../src/domain/traces/Payload.ts"
 import { summaryOf } from "../../../../src/domain/traces/SpanSummary.ts"
-import { type TraceStatus, terminalStatuses } from "../../../../src/domain/traces/TraceFact.ts"
+import {
+  type FactDetails,
+  type TraceStatus,
+  terminalStatuses
+} from "../../../../src/domain/traces/TraceFact.ts"
 import type { Execution } from "../../../../src/domain/traces/TraceResources.ts"
 import { foldFacts } from "../../../../src/domain/traces/TraceView.ts"
 import { EventStore, type StoreUnavailable } from "../../../../src/ports/EventStore.ts"
@@ -28,6 +32,7 @@ import {
   type ExecutionFacts,
   type ExecutionPageQuery,
   executionSorts,
+  type FactSelection,
   type PageBounds,
   type SpanPage,
   type SpanPlace,
@@ -568,6 +573,51 @@ export const traceStoreContract = <E>(
           assert.isUndefined(yield* store.position(8))
         }),
       180_000
+    )
+
+    it.effect("gives of what was said again and again the last, however much that is", () =>
+      Effect.gen(function* () {
+        const store = yield* TraceStore
+        const chain = new FactChain("again")
+        const long = { name: "s", metadata: { text: "x".repeat(10_000) } }
+        const amend = (details?: FactDetails, parent?: string) =>
+          chain.add(
+            "x",
+            {
+              type: "span.amended",
+              span_id: "a",
+              ...(parent === undefined ? {} : { parent_span_id: parent })
+            },
+            details
+          )
+        const first = chain.start("x", { provisional: true })
+        chain.span("x", "a")
+        for (let n = 0; n < 20; n++) {
+          chain.start("x", { provisional: true })
+          chain.end("x", "FAILED")
+          chain.add("x", { type: "execution.resumed" })
+          amend({ payload: long })
+        }
+        const moved = amend(undefined, "b")
+        const span = chain.span("x", "a")
+        const start = chain.start("x")
+        const content = amend({ payload: long })
+        chain.endSpan("x", "a")
+        const ended = chain.endSpan("x", "a")
+        const end = chain.end("x")
+        yield* stored(chain.all)
+        const select = (selection: FactSelection) => store.facts("again", "x", selection, true)
+        assert.deepStrictEqual(yield* select({ kind: "execution" }), bodies([first, start, end]))
+        const shown = [first, moved, span, start, content, ended, end]
+        const of = yield* select({ kind: "span", spanId: "a" })
+        assert.deepStrictEqual(of, bodies(shown))
+        // What is shown is what all of them add up to.
+        const facts = (all: ReadonlyArray<string>) => all.map((body) => parseFact(body)!)
+        assert.deepStrictEqual(
+          foldFacts(facts(of)).span("a"),
+          foldFacts(facts(bodies(chain.all))).span("a")
+        )
+      })
     )
 
     it.effect("selects facts by what they are about, in the order of their numbers", () =>
