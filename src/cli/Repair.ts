@@ -30,6 +30,9 @@ it as incomplete. API keys of the configuration that were revoked and tenants th
 back then: look, and revoke and delete them again.
 `
 
+/** Between two looks at whether readers see what was written. */
+const SEEN_INTERVAL = "100 millis"
+
 const isAccepted = (flag: string | undefined) =>
   flag === "--accept-loss"
     ? Effect.void
@@ -44,12 +47,18 @@ export const acceptRegistry = Effect.fn("Repair.acceptRegistry")(function* (
   yield* isAccepted(args[1])
   const log = yield* EventLog
   const writer = yield* log.writer(`sequencer-${log.partitionOf(SYSTEM_TENANT)}`)
-  const content = new RegistryContent()
-  yield* takeAll(log, yield* log.reader, REGISTRY, ({ key, value }) =>
-    content.take({ key: String(key), value })
-  )
-  yield* writer.commit([], () => [{ ...REGISTRY, ...content.after([]) }])
-  return { entries: content.size }
+  const reader = yield* log.reader
+  // A commit may be acknowledged before readers see it, that of the sequencer before this one too.
+  for (;;) {
+    const content = new RegistryContent()
+    yield* takeAll(log, reader, REGISTRY, ({ key, value }) =>
+      content.take({ key: String(key), value })
+    )
+    const { start } = yield* log.bounds("registry", 0)
+    if (!content.isIncomplete(start)) return { entries: content.size }
+    yield* writer.commit([], () => [{ ...REGISTRY, ...content.after([]) }])
+    yield* Effect.sleep(SEEN_INTERVAL)
+  }
 }, Effect.scoped)
 
 const toPartition = (args: ReadonlyArray<string>, partitions: number) => {

@@ -1,8 +1,10 @@
 /**
  * The console as people meet it: the program started as a user starts it, pages in a real Chromium.
  */
+
 import { assert, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
+import { eventuallyAsync } from "../support/Eventually.ts"
 import { testKey } from "../support/Program.ts"
 import { itShowsTheOverview, key, overviewWorld, reader } from "./OverviewWorld.ts"
 
@@ -158,8 +160,14 @@ describe("the overview", () => {
     await clock.resume()
     await world.visit.heading("Overview").waitFor()
     // Who reads by ear hears where they are, and is there.
-    assert.strictEqual(await world.visit.page.title(), "Overview · alk")
-    assert.strictEqual(await world.visit.page.evaluate("document.activeElement.id"), "content")
+    await eventuallyAsync(
+      "the title and the focus are those of the page",
+      async () => [
+        await world.visit.page.title(),
+        await world.visit.page.evaluate("document.activeElement.id")
+      ],
+      ([title, id]) => title === "Overview · alk" && id === "content"
+    )
     await keyboard.press("g")
     await keyboard.press("s")
     await world.visit.page.getByLabel("off; Ctrl K and Tab").check()
