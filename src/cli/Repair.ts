@@ -30,8 +30,9 @@ it as incomplete. API keys of the configuration that were revoked and tenants th
 back then: look, and revoke and delete them again.
 `
 
-/** Between two looks at whether readers see what was written. */
+/** Between two looks at whether readers see what was written, and how many there are. */
 const SEEN_INTERVAL = "100 millis"
+const LOOKS_MAX = 100
 
 const isAccepted = (flag: string | undefined) =>
   flag === "--accept-loss"
@@ -49,7 +50,7 @@ export const acceptRegistry = Effect.fn("Repair.acceptRegistry")(function* (
   const writer = yield* log.writer(`sequencer-${log.partitionOf(SYSTEM_TENANT)}`)
   const reader = yield* log.reader
   // A commit may be acknowledged before readers see it, that of the sequencer before this one too.
-  for (;;) {
+  for (let looks = 0; looks < LOOKS_MAX; looks++) {
     const content = new RegistryContent()
     yield* takeAll(log, reader, REGISTRY, ({ key, value }) =>
       content.take({ key: String(key), value })
@@ -59,6 +60,9 @@ export const acceptRegistry = Effect.fn("Repair.acceptRegistry")(function* (
     yield* writer.commit([], () => [{ ...REGISTRY, ...content.after([]) }])
     yield* Effect.sleep(SEEN_INTERVAL)
   }
+  return yield* new RepairRefused({
+    message: "repair: alk.registry does not show what was written to it; see its log, and try again"
+  })
 }, Effect.scoped)
 
 const toPartition = (args: ReadonlyArray<string>, partitions: number) => {
