@@ -2,6 +2,7 @@
  * How many bytes the executions that are followed are known by together, in this process and of one
  * tenant. Above that the next one that grows is closed, and the next one that is asked for is refused.
  */
+import { Tally } from "../../domain/Tally.ts"
 import type { TraceFact } from "../../domain/traces/TraceFact.ts"
 
 const MIB = 1_048_576
@@ -41,26 +42,18 @@ export interface Followed {
 }
 
 export class FollowedBytes {
-  readonly #tenants = new Map<string, number>()
-  #all = 0
-
-  #add(tenantId: string, bytes: number): void {
-    this.#all += bytes
-    const now = (this.#tenants.get(tenantId) ?? 0) + bytes
-    if (now === 0) this.#tenants.delete(tenantId)
-    else this.#tenants.set(tenantId, now)
-  }
+  readonly #bytes = new Tally()
 
   #isFull(tenantId: string): boolean {
-    const own = this.#tenants.get(tenantId) ?? 0
-    return own > TENANT_FOLLOWED_BYTES_MAX || this.#all > ALL_FOLLOWED_BYTES_MAX
+    const { total } = this.#bytes
+    return this.#bytes.of(tenantId) > TENANT_FOLLOWED_BYTES_MAX || total > ALL_FOLLOWED_BYTES_MAX
   }
 
   begin(tenantId: string): Followed {
     let own = 0
     const add = (bytes: number) => {
       own += bytes
-      this.#add(tenantId, bytes)
+      this.#bytes.add(tenantId, bytes)
     }
     const isFull = () => this.#isFull(tenantId)
     return {

@@ -11,6 +11,7 @@ import { FilteredEvent } from "../../domain/events/FilteredEvent.ts"
 import { inSlices } from "../../domain/InSlices.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 import type { Sliced } from "../../domain/Slices.ts"
+import { Tally } from "../../domain/Tally.ts"
 import { inReadTurns } from "../../domain/TenantTurns.ts"
 import { EventLog, type LogRecord, type LogUnavailable } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
@@ -308,19 +309,12 @@ const makeLiveFeed = Effect.fnUntraced(function* (streamsMax: number, limits: Re
     lookup: (filter: string) => Effect.sync(() => wantedBy(parseJson(filter) as EventFilter))
   })
   const sources = { log, readers, heads, keys: yield* Keys }
-  const opened = new Map<string, number>()
-  let subscribers = 0
-  const count = (tenantId: string, by: 1 | -1) =>
-    Effect.sync(() => {
-      const now = (opened.get(tenantId) ?? 0) + by
-      if (now === 0) opened.delete(tenantId)
-      else opened.set(tenantId, now)
-      subscribers += by
-    })
+  const opened = new Tally()
+  const count = (tenantId: string, by: 1 | -1) => Effect.sync(() => opened.add(tenantId, by))
   const admit = (tenantId: string) =>
     Effect.acquireRelease(
       Effect.suspend(() =>
-        (opened.get(tenantId) ?? 0) >= streamsMax
+        opened.of(tenantId) >= streamsMax
           ? Effect.fail(new TooManyStreams({ limit: streamsMax }))
           : count(tenantId, 1)
       ),
@@ -341,7 +335,7 @@ const makeLiveFeed = Effect.fnUntraced(function* (streamsMax: number, limits: Re
         storedEvents(subscription, after, head).pipe(Effect.provideContext(context))
     })
   })
-  return LiveFeed.of({ admit, readers, subscribe, subscribers: Effect.sync(() => subscribers) })
+  return LiveFeed.of({ admit, readers, subscribe, subscribers: Effect.sync(() => opened.total) })
 })
 
 /** At most `streamsMax` streams per tenant in this process. */

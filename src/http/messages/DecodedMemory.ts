@@ -4,6 +4,7 @@
  * first; what waits holds no more than the bytes of its body.
  */
 import { Effect } from "effect"
+import { Tally } from "../../domain/Tally.ts"
 import { unavailable } from "./ApiError.ts"
 import type { BodyAccount } from "./BodyBudget.ts"
 
@@ -18,18 +19,21 @@ const BYTES_OF_OTHERS = 20
 /** Milliseconds that a request waits for its turn. */
 const WAIT_MS = 10_000
 
-interface Waiting {
+interface Wanted {
   readonly tenantId: string
   readonly bytes: number
+}
+
+interface Waiting extends Wanted {
   readonly grant: () => void
 }
 
 export class DecodedMemory {
   readonly #bytesMax: number
-  readonly #tenants = new Map<string, number>()
+  /** Of requests that have their turn, by tenant. */
+  readonly #taken = new Tally()
   /** In their order. */
   readonly #waiting = new Set<Waiting>()
-  #bytes = 0
 
   constructor(bytesMax = DECODED_BYTES_MAX) {
     this.#bytesMax = bytesMax
@@ -37,7 +41,7 @@ export class DecodedMemory {
 
   /** What requests that have their turn take, as estimated. */
   get bytes(): number {
-    return this.#bytes
+    return this.#taken.total
   }
 
   /** Waits until a body of so many bytes may be decoded; its account gives the memory back. */
@@ -49,41 +53,41 @@ export class DecodedMemory {
     const times = body.mediaType.endsWith("json") ? BYTES_OF_JSON : BYTES_OF_OTHERS
     // One that is larger still comes alone.
     const bytes = Math.min(body.bytes.length * times, this.#bytesMax / TENANT_SHARE)
-    const wait = Effect.callback<void>((resume) => {
-      const waiting: Waiting = {
-        tenantId,
-        bytes,
-        grant: () => {
-          this.#add(tenantId, bytes)
-          account.whenOver(() => this.#put(tenantId, bytes))
-          resume(Effect.void)
-        }
+    const take = () => {
+      this.#taken.add(tenantId, bytes)
+      account.whenOver(() => this.#put(tenantId, bytes))
+    }
+    return Effect.suspend(() => {
+      if (!this.#fits({ tenantId, bytes })) return this.#wait({ tenantId, bytes }, take)
+      take()
+      return Effect.void
+    })
+  }
+
+  #wait({ bytes, tenantId }: Wanted, take: () => void) {
+    const granted = Effect.callback<void>((resume) => {
+      const grant = () => {
+        take()
+        resume(Effect.void)
       }
-      if (this.#fits(waiting)) return void waiting.grant()
+      const waiting: Waiting = { tenantId, bytes, grant }
       this.#waiting.add(waiting)
       return Effect.sync(() => this.#waiting.delete(waiting))
     })
-    return Effect.timeoutOrElse(wait, {
+    return Effect.timeoutOrElse(granted, {
       duration: WAIT_MS,
       orElse: () =>
         Effect.fail(unavailable("requests that came before take all the memory; try again"))
     })
   }
 
-  #fits({ bytes, tenantId }: Waiting): boolean {
-    const own = this.#tenants.get(tenantId) ?? 0
-    return own + bytes <= this.#bytesMax / TENANT_SHARE && this.#bytes + bytes <= this.#bytesMax
-  }
-
-  #add(tenantId: string, bytes: number): void {
-    this.#bytes += bytes
-    const own = (this.#tenants.get(tenantId) ?? 0) + bytes
-    if (own === 0) this.#tenants.delete(tenantId)
-    else this.#tenants.set(tenantId, own)
+  #fits({ bytes, tenantId }: Wanted): boolean {
+    const own = this.#taken.of(tenantId)
+    return own + bytes <= this.#bytesMax / TENANT_SHARE && this.bytes + bytes <= this.#bytesMax
   }
 
   #put(tenantId: string, bytes: number): void {
-    this.#add(tenantId, -bytes)
+    this.#taken.add(tenantId, -bytes)
     for (const waiting of this.#waiting) {
       if (!this.#fits(waiting)) continue
       this.#waiting.delete(waiting)

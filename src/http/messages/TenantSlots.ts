@@ -4,6 +4,7 @@
  * the client has gone.
  */
 import { Effect, type Scope } from "effect"
+import { Tally } from "../../domain/Tally.ts"
 import { ApiError } from "./ApiError.ts"
 
 /** Takes a slot of what has this id for as long as the scope lasts, or refuses the request. */
@@ -18,19 +19,12 @@ const refused = (whose: string, what: string, limit: number): ApiError =>
 
 /** `what` is what is counted, in the plural; `whose` if slots are of something else than a tenant. */
 export const tenantSlots = (what: string, limit: number, whose = "this tenant"): TakeSlot => {
-  const taken = new Map<string, number>()
-  const add = (tenantId: string, by: 1 | -1) =>
-    Effect.sync(() => {
-      const now = (taken.get(tenantId) ?? 0) + by
-      if (now === 0) taken.delete(tenantId)
-      else taken.set(tenantId, now)
-    })
+  const taken = new Tally()
+  const add = (tenantId: string, by: 1 | -1) => Effect.sync(() => taken.add(tenantId, by))
   return (tenantId) =>
     Effect.acquireRelease(
       Effect.suspend(() =>
-        (taken.get(tenantId) ?? 0) >= limit
-          ? Effect.fail(refused(whose, what, limit))
-          : add(tenantId, 1)
+        taken.of(tenantId) >= limit ? Effect.fail(refused(whose, what, limit)) : add(tenantId, 1)
       ),
       () => add(tenantId, -1)
     )
