@@ -151,7 +151,7 @@ export const variables = {
   ALK_SECRET: keys.optional(
     secretText(SECRET_LENGTH_MIN, `at least ${SECRET_LENGTH_MIN} characters; ${MAKE_SECRET}`),
     "made once and kept in the data folder; required with KAFKA_BROKERS",
-    "signs receipt ids and internal records; the same for all processes, and for ever"
+    "signs receipt ids and internal records; the same for all processes and for the life of the data"
   ),
   ALK_ADMIN_TOKEN: keys.optional(
     secretText(

@@ -1,4 +1,4 @@
-/** Bytes, and texts that stand for bytes. */
+/** Bytes, and their texts in hex and base64. */
 
 export const utf8 = new TextEncoder()
 const fromUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })

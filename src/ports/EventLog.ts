@@ -40,7 +40,7 @@ export interface LogRecord {
   readonly value: Buffer | null
   readonly headers: Readonly<Record<string, Buffer>>
   /**
-   * Why this service did not write it, or why it can't be read: then it stands for a whole batch.
+   * Why this service did not write it, or why it can't be read: then it is a whole batch.
    * Absent where it did, or where that is not checked.
    */
   readonly refused?: string

@@ -23,7 +23,7 @@ export interface Endorsement {
   readonly time: string
 }
 
-/** What the text of a statement says, whoever signed it; undefined if it is no statement. */
+/** What the text of a statement says, its signature unchecked; undefined for any other text. */
 export const endorsementIn = (text: string): Endorsement | undefined => {
   const [format, serviceName = "", keyId = "", nextVkey = "", time = "", ...more] = text
     .slice(0, -1)

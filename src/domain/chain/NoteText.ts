@@ -1,4 +1,4 @@
-/** Signed notes, checkpoints and keys of C2SP as texts, whoever signed them. */
+/** Signed notes, checkpoints and keys of C2SP as texts; no signature is checked here. */
 import { sha256 } from "#sha256"
 import { base64Of, bytesOfBase64, concat, hexOf, utf8 } from "../Bytes.ts"
 import type { TreeClaim } from "./KeyStandings.ts"
@@ -31,7 +31,7 @@ export const keyNamed = (name: string, raw: Uint8Array): NamedKey => {
 
 const VKEY = /^([^\u0000-\u0020+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/u
 
-/** The key in a vkey, whether or not the id is its own; undefined if there is none. */
+/** The key in a vkey, whether or not the id is its own; undefined for a text without one. */
 export const keyIn = (vkey: string): NamedKey | undefined => {
   const [, name = "", id = "", base64 = ""] = VKEY.exec(vkey) ?? []
   const typed = bytesOfBase64(base64)

@@ -17,7 +17,7 @@ export interface Records<Item> {
   saidIn(line: string): number
   /** What is wrong with the number of a record that is in the place of another one. */
   renumbered(item: Item, link: Link): Fault | undefined
-  /** A record in its place; `link` is undefined if there is none of its sequence. */
+  /** A record in its place; `link` is undefined for a sequence without one. */
   take(line: string, item: Item, link: Link | undefined): void
 }
 

@@ -99,7 +99,7 @@ const isTime = (value: unknown): value is string =>
   typeof value === "string" && parseTimestamp(value) === value
 
 /**
- * What the statement of a key says of the next one, whoever signed it; undefined if it is not one.
+ * What the statement of a key says of the next one, its signature unchecked; undefined if it is not one.
  */
 export const statementOf = (note: string): Endorsement | undefined => {
   const split = NOT_IN_NOTES.test(note) ? undefined : noteOf(note)

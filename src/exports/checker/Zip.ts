@@ -143,7 +143,7 @@ const zipDirectory = async (read: Read, size: number): Promise<Directory> => {
   return directory
 }
 
-/** The ZIP64 end record before the end record; undefined if there is none. */
+/** The ZIP64 end record before the end record; undefined in a ZIP without it. */
 const wideDirectory = async (read: Read, endAt: number): Promise<Directory | undefined> => {
   if (endAt < LOCATOR_BYTES) return undefined
   const locator = await readZip(read, endAt - LOCATOR_BYTES, LOCATOR_BYTES)

@@ -173,12 +173,6 @@ export class ExecutionEntry {
     return this.spans.get(id) ?? this.#below?.span(id)
   }
 
-  /** Each span as it is now, of this entry and those below. */
-  *allSpans(): Generator<readonly [string, StoredSpan]> {
-    for (const one of this.spans) yield one
-    for (const one of this.#below?.allSpans() ?? []) if (!this.spans.has(one[0])) yield one
-  }
-
   /** True for ids known so far only as a parent or cause of other spans. */
   isMissing(id: string): boolean {
     return this.#missing?.get(id) ?? this.#below?.isMissing(id) ?? false
@@ -197,7 +191,8 @@ export class ExecutionEntry {
    */
   impliedEnd(nowMicros: number, budget?: LinkBudget): ImpliedEnd | undefined {
     const { header } = this
-    const roots = header.spanCount === 0 ? this.#silence() : finish(this.countRoots(budget))
+    const roots =
+      header.spanCount === 0 ? this.#silence() : (header.roots ?? finish(this.countRoots(budget)))
     if (roots === undefined || roots.running > 0 || roots.endedAt === "") return undefined
     if (nowMicros < this.#waitsUntil(roots)) return undefined
     return { status: roots.status, endedAt: laterOf(roots.endedAt, header.started_at) }
