@@ -87,11 +87,14 @@ const describeAlone = (folder: string): void => {
   cpSync(join(repository, "LICENSE"), join(folder, "LICENSE"))
 }
 
+/** Whether the compiler is there, which is for development. */
+export const canDeclare = (): boolean => existsSync(join(repository, COMPILER))
+
 /** Writes the package's files below a folder, in place of those that are there. */
 export const buildClientPackage = async (folder: string): Promise<void> => {
   rmSync(folder, { recursive: true, force: true })
   await compile(join(folder, "client"))
-  if (existsSync(join(repository, COMPILER))) declare(join(folder, "types"))
+  if (canDeclare()) declare(join(folder, "types"))
   else process.stdout.write("without typescript: alk/client has no declarations\n")
   describeAlone(folder)
 }

@@ -1,7 +1,7 @@
-/** Every file of the repository that a program writes. Writes nothing itself. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+/** Every file that a program makes of the source. */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join, relative } from "node:path"
+import { dirname, join, relative } from "node:path"
 import { CLI_PAGE_FILE, cliPage } from "../cli/HelpPage.ts"
 import { publishedFiles } from "../contracts/PublishedFiles.ts"
 import { openApiText } from "../http/Api.ts"
@@ -34,13 +34,19 @@ const otlpFiles = (): ReadonlyArray<readonly [string, string]> => {
   }
 }
 
+/** The types of the API, which no commit has: `npm ci` writes them. */
+export const apiFiles = (): ReadonlyMap<string, string> =>
+  new Map([
+    [API_TYPES_FILE, apiTypes(openApiText())],
+    [API_ROUTES_FILE, apiRoutes(openApiText())]
+  ])
+
 /** Content by path, relative to the repository. */
 export const generatedFiles = (): ReadonlyMap<string, string> =>
   new Map([
     ...publishedFiles(),
     ["schemas/openapi.json", openApiText()] as const,
-    [API_TYPES_FILE, apiTypes(openApiText())] as const,
-    [API_ROUTES_FILE, apiRoutes(openApiText())] as const,
+    ...apiFiles(),
     [acceptModule.file, moduleText(acceptModule)] as const,
     [splitModule.file, moduleText(splitModule)] as const,
     [CLI_PAGE_FILE, cliPage()] as const,
@@ -48,3 +54,28 @@ export const generatedFiles = (): ReadonlyMap<string, string> =>
     [SETTINGS_PAGE_FILE, settingsPage()] as const,
     ...otlpFiles()
   ])
+
+const repository = join(import.meta.dirname, "..", "..")
+
+const contentOf = (path: string): string | undefined => {
+  try {
+    return readFileSync(join(repository, path), "utf8")
+  } catch {
+    return undefined
+  }
+}
+
+/** The paths of those that are missing, or are not what the source makes. */
+export const outdated = (files: ReadonlyMap<string, string>): ReadonlyArray<string> =>
+  [...files].flatMap(([path, content]) => (contentOf(path) === content ? [] : [path]))
+
+/** Writes those that are outdated, whose paths it returns. */
+export const writeFiles = (files: ReadonlyMap<string, string>): ReadonlyArray<string> => {
+  const paths = outdated(files)
+  for (const path of paths) {
+    const file = join(repository, path)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, files.get(path)!)
+  }
+  return paths
+}

@@ -9,6 +9,8 @@ import { parseJson } from "../domain/json/Json.ts"
 /** What is written by hand, or made by a program, and counted. */
 const COUNTED = /\.(?:ts|tsx|mts|mjs|js|css|py|html|java|go)$/
 const GENERATED = `${sep}gen${sep}`
+/** In no commit. */
+const API_TYPES = join("src", "client", "gen")
 const VERIFIERS = join("src", "exports", "verifiers")
 
 /** The most lines of a room, and why there are so many where the reason is not its name. */
@@ -43,7 +45,9 @@ export const sizes = (): ReadonlyMap<string, number> => {
     for (const entry of entries) {
       if (!entry.isFile() || !COUNTED.test(entry.name)) continue
       const file = join(entry.parentPath, entry.name)
-      const room = roomOf(relative(repository, file))
+      const path = relative(repository, file)
+      if (path.startsWith(API_TYPES)) continue
+      const room = roomOf(path)
       counts.set(room, (counts.get(room) ?? 0) + linesOf(file))
     }
   }
