@@ -3,7 +3,7 @@
  * them, and what it refuses.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import { Kafka, logLevel } from "kafkajs"
 import { inject } from "vitest"
 import { readPlacement } from "../../src/actors/log/PlacementOfLog.ts"
@@ -213,6 +213,46 @@ describe("a sequencer that was there before", () => {
           ["acme", "acme", "acme"]
         )
       })
+    )
+  )
+})
+
+describe("a sequencer whose changelog is lost", () => {
+  it.live.each([
+    ["checkpoints", ["checkpoints"]],
+    ["events and checkpoints", ["events", "checkpoints"]]
+  ] as const)("takes no %s that others have copied from another partition", ([, topics]) =>
+    withLog(
+      () =>
+        Effect.gen(function* () {
+          const [own, other] = [tenantIn(1, 2, 1), tenantIn(0, 2, 3)]
+          const wantCheckpoint = { ...ingestCommand(other, 0), kind: "checkpoint" as const }
+          yield* Effect.forkScoped(runSequencer(0, settings, () => Effect.void))
+          yield* append([ingestCommand(other, 3), wantCheckpoint].map((one) => commandRecord(one)))
+          yield* readAtLeast("checkpoints", 1)
+          for (const topic of topics) {
+            const copies = (yield* readAll(topic)).map(
+              ({ headers, key, value }): NewRecord => ({
+                ...{ topic, partition: 1, key: key!.toString(), value, headers }
+              })
+            )
+            yield* append(copies)
+          }
+          const running = yield* Effect.forkScoped(runSequencer(1, settings, () => Effect.void))
+          yield* append([commandRecord(ingestCommand(own, 2), 1)])
+          const [receipt] = yield* Effect.raceFirst(
+            readAtLeast("receipts", 1, 1),
+            Effect.flatMap(Fiber.join(running), () => Effect.never)
+          )
+          assert.strictEqual(JSON.parse(receipt!.value!.toString()).status, "committed")
+          const keys = (yield* readAll("state", 1)).map(({ key }) => String(key))
+          assert.include(keys, `head/${own}`)
+          assert.deepStrictEqual(
+            keys.filter((key) => key.includes(other)),
+            []
+          )
+        }),
+      2
     )
   )
 })

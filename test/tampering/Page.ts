@@ -72,8 +72,9 @@ const LIMITS = `## What can't be found, or only later
   that reads the topic sees it all the same, and can't tell it from the sequencer's before the
   next one or the next signed checkpoint. Keep producers other than alk off its topics.
 - Where \`alk.state\` is lost, nothing tells a record that links from the sequencer's: it is adopted
-  if its chain leads to the signed checkpoints of before, and \`notices\` of every later verification
-  say when that was and up to which offset (\`test/tampering/Replay.all.ts\`).
+  if its tenant is placed in the partition and its chain leads to the signed checkpoints of before,
+  and \`notices\` of every later verification say when that was and up to which offset
+  (\`test/tampering/Replay.all.ts\`).
 - The row of a record that did not link can be deleted from \`conflicts\` or \`fact_conflicts\`.
   The record itself stays on the topic and is in no answer.
 - A receipt is the answer to its sender. Changes to stored receipts are found by who kept the

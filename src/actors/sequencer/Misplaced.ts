@@ -1,7 +1,7 @@
 /**
- * Commands in a partition that is not their tenant's. A process that does not know of a growth would
- * write them: an earlier version that went on meanwhile. Applied here they would begin a second chain
- * of the tenant.
+ * Records in a partition that is not their tenant's. Commands are written there by a process that does
+ * not know of a growth: an earlier version that went on meanwhile. Applied they would begin a second
+ * chain of the tenant. Events, facts and checkpoints are copies that no sequencer has written.
  */
 import { Effect } from "effect"
 import { PROBE_TENANT } from "../../domain/Identifiers.ts"
@@ -9,6 +9,21 @@ import type { EventLog } from "../../ports/EventLog.ts"
 import { readPlacement } from "../log/PlacementOfLog.ts"
 import type { SequencerState } from "./SequencerState.ts"
 import type { ReceivedCommand } from "./SequencerStep.ts"
+
+/**
+ * Whether a tenant has its chains in this partition: it is placed there, or the changelog has a head of
+ * it. `readPlacement` comes first.
+ */
+export const isPlacedHere =
+  (
+    log: EventLog["Service"],
+    partition: number,
+    state: Pick<SequencerState, "heads" | "traceHeads">
+  ) =>
+  (tenantId: string): boolean =>
+    log.partitionOf(tenantId) === partition
+    || state.heads.has(tenantId)
+    || state.traceHeads.has(tenantId)
 
 /** The partition of the tenant, if it is another one. */
 const placeElsewhere = (

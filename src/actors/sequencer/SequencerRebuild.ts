@@ -33,7 +33,9 @@ import { traceEventKeyOf } from "../../domain/traces/TraceOperation.ts"
 import { type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
 import { linkOfRecord } from "../log/ChainRecord.ts"
 import { scan, scanAll } from "../log/PartitionScan.ts"
+import { readPlacement } from "../log/PlacementOfLog.ts"
 import { readApplied } from "./LastApplied.ts"
+import { isPlacedHere } from "./Misplaced.ts"
 import { PackedWindow } from "./PackedWindow.ts"
 import {
   giveUp,
@@ -105,6 +107,7 @@ const readChains = Effect.fnUntraced(function* (
   { ends, sizes, state }: SignedTrees
 ) {
   const known = headsOf(state, chain)
+  const isHere = isPlacedHere(log, partition, state)
   /** Tenants whose chains lead to the heads that are known. */
   const met = new Set<string>()
   const walk = new ChainWalk()
@@ -122,7 +125,8 @@ const readChains = Effect.fnUntraced(function* (
         continue
       }
       const numbered = numberedOf(record)
-      const link = numbered && linkOfRecord(chain, record)
+      const found = numbered && linkOfRecord(chain, record)
+      const link = found && isHere(found.tenantId) ? found : undefined
       if (!walk.take(link, record.offset, start > 0)) {
         strays.push({ chain, first: record.offset, next: record.offset + 1 })
         continue
@@ -352,6 +356,7 @@ export const rebuild = (restoring: Restoring, outdated: Outdated) =>
     const { gathered, hasWriters, keys } = outdated
     const { state: before } = gathered
     yield* Effect.logWarning("rebuilding the sequencer's state from the topics", { partition })
+    yield* readPlacement(log)
     const signed = yield* readSignedTrees(restoring, before)
     const { checkpoints, handOvers } = signed
     const read = yield* readTopics(restoring, outdated, signed)

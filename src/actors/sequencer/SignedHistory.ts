@@ -23,6 +23,7 @@ import { CHECKPOINTS_LIST_MAX } from "../../ports/CheckpointStore.ts"
 import type { LogUnavailable, OffsetOutOfRange } from "../../ports/EventLog.ts"
 import type { StoreResult } from "../../ports/EventStore.ts"
 import { takeAll } from "../log/Malformed.ts"
+import { isPlacedHere } from "./Misplaced.ts"
 import {
   giveUp,
   type Restoring,
@@ -127,8 +128,8 @@ const readStored = Effect.fnUntraced(function* (
   if (checkpoints === undefined) return []
   const bounds = yield* log.bounds("checkpoints", partition)
   const all = yield* answered(checkpoints.outside(partition, bounds))
-  const isOwn = (one: CheckpointRecord) =>
-    log.partitionOf(one.tenant_id) === partition && !isGivenUp(state, one)
+  const isHere = isPlacedHere(log, partition, state)
+  const isOwn = (one: CheckpointRecord) => isHere(one.tenant_id) && !isGivenUp(state, one)
   const found = all?.filter(isOwn)
   if (found === undefined || found.length === 0) return found
   const isSigned = yield* isSignedNow
@@ -157,7 +158,10 @@ const signedBy =
 const replacedIn = (handOvers: ReadonlyMap<string, CheckpointRecord>): ReadonlySet<string> =>
   new Set([...handOvers.values()].map(({ key_id }) => key_id))
 
-/** What `alk.checkpoints` says: the largest of each tree and key, and the trees that were handed over. */
+/**
+ * What `alk.checkpoints` says of tenants of this partition: the largest of each tree and key, and the
+ * trees that were handed over.
+ */
 const readPublished = Effect.fnUntraced(function* (
   { log, partition, reader, serviceName }: Restoring,
   state: SequencerState,
@@ -165,9 +169,11 @@ const readPublished = Effect.fnUntraced(function* (
 ) {
   const handOvers = new Map<string, CheckpointRecord>()
   const largest = new Map<string, CheckpointRecord>()
+  const isHere = isPlacedHere(log, partition, state)
   yield* takeAll(log, reader, { topic: "checkpoints", partition }, ({ value }) => {
     if (value === null) return
     const checkpoint = readCheckpoint(value)
+    if (!isHere(checkpoint.tenant_id)) return
     const tree = treeOfCheckpoint(checkpoint)
     const name = handOverName(checkpoint.key_id, tree)
     if (openRecord(serviceName, tree, checkpoint, vkeys) === undefined) return
