@@ -109,21 +109,21 @@ const write = (value: JsonValue): string => {
  */
 export const flat = (json: string): string => (json.charCodeAt(0) === 0 ? "" : json)
 
-/** The RFC 8785 text of a value. Throws NotCanonicalizable; recursion as deep as the value. */
-export const canonicalize = (value: JsonValue): string => {
-  if (typeof value !== "object" || value === null || !isInOrder(value)) {
-    return flat(write(value))
-  }
+/** The engine's text of a value whose members are in order. */
+const writeInOrder = (value: JsonValue): string => {
   const text = JSON.stringify(value)
   // The engine writes an unpaired surrogate as an escape where RFC 8785 refuses it.
   return text.includes("\\ud") ? flat(write(value)) : text
 }
 
+/** The RFC 8785 text of a value. Throws NotCanonicalizable; recursion as deep as the value. */
+export const canonicalize = (value: JsonValue): string =>
+  typeof value !== "object" || value === null || !isInOrder(value)
+    ? flat(write(value))
+    : writeInOrder(value)
+
 /** Values and characters that are written in one step. */
 const STEP_LENGTH = 65_536
-
-/** True for an object or array that is written in one step: neither long nor deep. */
-const isSmall = (value: object): boolean => sizeLeft(value, STEP_LENGTH, SMALL_LEVELS) >= 0
 
 /** Levels of a value that is looked at as a whole before it is written. */
 const SMALL_LEVELS = 4
@@ -131,17 +131,36 @@ const SMALL_LEVELS = 4
 /** A value counts as so many characters beside its texts and names. */
 const VALUE_LENGTH = 8
 
-/** What is left of a number of characters; below 0 at some time, or for more levels. */
-const sizeLeft = (value: unknown, length: number, levels: number): number => {
-  if (typeof value === "string") return length - value.length - VALUE_LENGTH
-  if (typeof value !== "object" || value === null) return length - VALUE_LENGTH
-  if (levels === 0) return -1
-  let left = length - VALUE_LENGTH
+/** One look at a value, which ends where `left` is below 0. */
+interface Look {
+  /** Of the characters of a step; below 0 for a value that is long or deep. */
+  left: number
+  /** As isInOrder, of what was looked at. */
+  isInOrder: boolean
+}
+
+const lookAt = (value: unknown, levels: number, look: Look): void => {
+  look.left -= VALUE_LENGTH
+  if (typeof value === "string") look.left -= value.length
+  else if (typeof value === "number") look.isInOrder &&= Number.isFinite(value)
+  if (typeof value !== "object" || value === null) return
+  if (levels === 0) look.left = -1
+  else if (Array.isArray(value)) {
+    for (let index = 0; index < value.length && look.left >= 0; index++) {
+      lookAt(value[index], levels - 1, look)
+    }
+  } else lookAtMembers(value, levels, look)
+}
+
+const lookAtMembers = (value: object, levels: number, look: Look): void => {
+  let previous = ""
   for (const key in value) {
-    left = sizeLeft((value as JsonObject)[key], left - key.length, levels - 1)
-    if (left < 0) return left
+    if (key < previous) look.isInOrder = false
+    previous = key
+    look.left -= key.length
+    lookAt((value as JsonObject)[key], levels - 1, look)
+    if (look.left < 0) return
   }
-  return left
 }
 
 /** What is left of the step that is written. */
@@ -154,7 +173,11 @@ export function* canonicalInSteps(
   value: JsonValue,
   pace: Pace = { left: STEP_LENGTH }
 ): Sliced<string> {
-  if (typeof value !== "object" || value === null || isSmall(value)) return canonicalize(value)
+  const look = { left: STEP_LENGTH, isInOrder: true }
+  lookAt(value, SMALL_LEVELS, look)
+  if (typeof value !== "object" || value === null || look.left >= 0) {
+    return look.isInOrder ? writeInOrder(value) : flat(write(value))
+  }
   const isArray = Array.isArray(value)
   const object = value as JsonObject
   const keys = isArray ? Object.keys(value) : sortKeys(Object.keys(value))
