@@ -56,12 +56,12 @@ export class EvidenceSeal extends Context.Service<
       CheckpointRecord | undefined,
       LogUnavailable | SealUnavailable | StoreUnavailable
     >
-    /** Checkpoints below this size, largest first. */
+    /** Genuine checkpoints below this size, largest first. */
     earlier(
       tree: string,
       beforeSize: number,
       limit: number
-    ): Effect.Effect<ReadonlyArray<CheckpointRecord>, StoreUnavailable>
+    ): Effect.Effect<ReadonlyArray<CheckpointRecord>, LogUnavailable | StoreUnavailable>
     /** Hashes of complete subtrees. */
     nodes(
       tree: string,
@@ -125,7 +125,8 @@ export const layerEvidenceSeal = (
             Effect.catchTag("ProofRefused", () => Effect.succeed(undefined)),
             Effect.catchTag("CheckpointTimedOut", ({ message }) => without(message))
           ),
-        earlier: (tree, beforeSize, limit) => store.list(tree, { beforeSize, limit }),
+        earlier: (tree, beforeSize, limit) =>
+          Effect.map(checkpoints.list(tree, { beforeSize, limit }), (page) => page.checkpoints),
         nodes: hashTree.nodes
       })
     })

@@ -19,10 +19,12 @@ export interface CheckpointRow {
 
 /** Checkpoints of one list at most. */
 export const CHECKPOINTS_LIST_MAX = 1_000
+/** Checkpoints of one size at most. */
+export const CHECKPOINTS_OF_SIZE_MAX = 1_000
 
 /**
- * Of several checkpoints with one size (after a key rotation, say) the newest counts. A
- * record that is read back is what its row's bytes say, whatever that is.
+ * Of several checkpoints with one size (after a key rotation, say) the newest counts, if it is
+ * genuine. A record that is read back is what its row's bytes say, whatever that is.
  */
 export class CheckpointStore extends Context.Service<
   CheckpointStore,
@@ -42,8 +44,9 @@ export class CheckpointStore extends Context.Service<
       partition: number,
       bounds: { readonly start: number; readonly end: number }
     ): StoreResult<ReadonlyArray<CheckpointRecord>>
-    ofSize(tree: string, treeSize: number): StoreResult<CheckpointRecord | undefined>
-    /** Largest tree first; `beforeSize` is exclusive. */
+    /** All of one size, the newest first. */
+    ofSize(tree: string, treeSize: number): StoreResult<ReadonlyArray<CheckpointRecord>>
+    /** The newest of each size, largest tree first; `beforeSize` is exclusive. */
     list(
       tree: string,
       page: { readonly beforeSize?: number; readonly limit: number }

@@ -85,7 +85,10 @@ export const signedCheckpoints: Effect.Effect<SignedCheckpoints["Service"]> = Ef
 /** After so many forged checkpoints the search for an older genuine one ends. */
 const FORGED_MAX = 10
 
-/** The checkpoints to compare with: those of the caller, and the newest that a chain reaches. */
+/**
+ * The checkpoints to compare with: those of the caller, and the newest that a chain reaches. What is
+ * forged counts only beyond the newest genuine one on the topic, which leads back to all before it.
+ */
 export const checkpointsOf = Effect.fnUntraced(function* (
   checkpoints: SignedCheckpoints["Service"],
   given: ReadonlyArray<SignedCheckpoint>,
@@ -99,11 +102,15 @@ export const checkpointsOf = Effect.fnUntraced(function* (
   const published = yield* checkpoints.published(tree)
   if (published !== undefined) signed.push(published)
   let genuine = 0
-  for (let size = last; size > 0 && forged.length < FORGED_MAX && genuine < wanted; ) {
+  let passedOver = 0
+  for (let size = last; size > 0 && genuine < wanted; ) {
+    if (forged.length + passedOver >= FORGED_MAX) break
     const found = yield* checkpoints.newestAtOrBelow(tree, size)
     if (found === undefined) break
-    if (isForged(found)) forged.push(found)
-    else {
+    if (isForged(found)) {
+      if (found.treeSize >= (published?.treeSize ?? 0)) forged.push(found)
+      else passedOver += 1
+    } else {
       genuine += 1
       if (signed.every(({ rootHash }) => rootHash !== found.rootHash)) signed.push(found)
     }

@@ -410,6 +410,53 @@ describe("what was tampered with", () => {
   })
 })
 
+describe("forged checkpoints beside genuine ones", () => {
+  /** Checkpoints of each size from 1 on, then a forged one of some of them; `own`: the genuine ones. */
+  const beside = async (sizes: ReadonlyArray<number>) => {
+    const own: Array<CheckpointRecord> = []
+    for (let size = 1; size <= 6; size++) {
+      await append(1)
+      own.unshift((await get(LATEST)).body)
+    }
+    const { hashes, stored } = api.world.proofs
+    const forged = sizes.map((size) => {
+      const tree = Frontier.empty()
+      for (const hash of hashes.get("acme")!.slice(0, size)) tree.append(hash)
+      for (let more = tree.size; more < size; more++) tree.append("e".repeat(64))
+      return makeCheckpoint(OTHER_SIGNER, "alk", "acme", tree, own[0]!.created_at)
+    })
+    stored.push(...forged)
+    return own
+  }
+
+  it("hide none of their size: each can be proven", async () => {
+    const own = await beside([1, 2, 3, 4, 5, 6])
+    for (const checkpoint of own) {
+      const size = checkpoint.tree_size
+      const { body } = await get(`${INCLUSION}?sequence_number=1&tree_size=${size}`)
+      assert.deepStrictEqual(body.checkpoint, checkpoint)
+      assertConsistent((await get(`${CONSISTENCY}?first=${size}`)).body)
+    }
+  })
+
+  it.each([
+    ["none of which is of a size that is signed", [7, 8, 9]],
+    ["of each size", [1, 2, 3, 4, 5, 6]],
+    ["of both", [2, 3, 7, 8]]
+  ])("%s leave no page short", async (_, sizes) => {
+    const own = await beside(sizes)
+    for (const limit of [1, 2, 3, 6, 7]) {
+      const listed: Array<CheckpointRecord> = []
+      for (let next: string | undefined = `${CHECKPOINTS}?limit=${limit}`; next !== undefined; ) {
+        const { body, headers } = await get(next)
+        listed.push(...body.checkpoints)
+        next = /<([^>]+)>; rel="next"/.exec(String(headers["link"]))?.[1]
+      }
+      assert.deepStrictEqual(listed, own)
+    }
+  })
+})
+
 describe("keys", () => {
   it("are public, as JWKS and as C2SP writes them, old ones too", async () => {
     api.world.proofs.vkeys.push(OTHER_SIGNER.vkey)

@@ -4,9 +4,11 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { ChainEnds } from "../../src/actors/chainEnds/ChainEnds.ts"
+import type { CheckpointRecord } from "../../src/domain/chain/Checkpoint.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
-import { append, deleteBelow, loseTopic, readAll, readAtLeast } from "../support/Log.ts"
+import { append, decidedEnd, deleteBelow, loseTopic, readAll, readAtLeast } from "../support/Log.ts"
 import {
   assertTreeStored,
   assertTrue,
@@ -16,6 +18,7 @@ import {
 } from "./support/Checkpoints.ts"
 import {
   events,
+  layerVerification,
   project,
   sequence,
   sequencing,
@@ -78,6 +81,48 @@ describe("checkpoints", () => {
         const sizes = (yield* store.list(TENANT, { limit: 10 })).map(({ tree_size }) => tree_size)
         assert.deepStrictEqual(sizes, [3])
       })
+    )
+  )
+})
+
+describe("the newest checkpoint of the topic", () => {
+  it.live("is found below any number of forged ones, each of which is looked at once", () =>
+    withView(() =>
+      Effect.gen(function* () {
+        yield* checkpointed(3, events(3))
+        const [own] = yield* topicCheckpoints
+        const forged = Array.from({ length: 200 }, (_, n) => ({
+          ...own!,
+          key_id: n.toString(16).padStart(8, "0")
+        }))
+        const add = append(
+          forged.map((one) => ({
+            topic: "checkpoints",
+            partition: 0,
+            key: TENANT,
+            value: JSON.stringify(one)
+          }))
+        )
+        yield* add
+        yield* decidedEnd("checkpoints")
+        const ends = yield* ChainEnds
+        const looks: Array<number> = []
+        const isGenuine = (one: CheckpointRecord) => {
+          looks[looks.length - 1]! += 1
+          return one.key_id === own!.key_id
+        }
+        for (const _ of [1, 2]) {
+          looks.push(0)
+          assert.deepStrictEqual(yield* ends.checkpoint(TENANT, isGenuine), own)
+        }
+        // Of the newest 64, of all, and of the newest 64 and the one that was found.
+        assert.deepStrictEqual(looks, [64 + 201, 64 + 1])
+        yield* add
+        yield* decidedEnd("checkpoints")
+        looks.push(0)
+        assert.deepStrictEqual(yield* ends.checkpoint(TENANT, isGenuine), own)
+        assert.strictEqual(looks.at(-1), 64 + 1 + 200)
+      }).pipe(Effect.provide(layerVerification))
     )
   )
 })

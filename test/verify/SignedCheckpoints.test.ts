@@ -14,7 +14,11 @@ import {
 import { Frontier, leafHash, nodeHash, verifyInclusion } from "../../src/domain/chain/MerkleTree.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { HashTree, TreeUnbuildable } from "../../src/ports/HashTree.ts"
-import { layerSignedCheckpoints, SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"
+import {
+  checkpointsOf,
+  layerSignedCheckpoints,
+  SignedCheckpoints
+} from "../../src/verify/SignedCheckpoints.ts"
 import { Chain } from "./support/Chains.ts"
 import { hashesOfChain } from "./support/CheckpointWorld.ts"
 
@@ -137,6 +141,20 @@ describe("signed checkpoints", () => {
           })
         ),
       { heard: true, sizeMax: 4 }
+    )
+  )
+
+  it.effect.each([
+    ["is one on the topic beyond it", [signed(3), signed(5, OTHERS), signed(9)], [9, 3], []],
+    ["is none beyond it", [signed(3), signed(5, OTHERS)], [3], [5]]
+  ] as const)("what is forged counts or not: there %s", ([, stored, genuine, forged]) =>
+    withStored(stored, (checkpoints) =>
+      Effect.gen(function* () {
+        const found = yield* checkpointsOf(checkpoints, [], "acme", 6, 1)
+        const sizesOf = (some: ReadonlyArray<{ readonly treeSize: number }>) =>
+          some.map(({ treeSize }) => treeSize)
+        assert.deepStrictEqual([sizesOf(found.signed), sizesOf(found.forged)], [genuine, forged])
+      })
     )
   )
 

@@ -19,11 +19,13 @@ import {
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
 import { defined } from "../../domain/Defined.ts"
+import { inSlices } from "../../domain/InSlices.ts"
 import type { Own } from "../../domain/records/OwnOffsets.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { EventLog, type LogReader, type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
 import { Heads, headOf } from "../follower/Heads.ts"
 import { headOfLink, linkOfRecord } from "../log/ChainRecord.ts"
-import { scan, scanAll } from "../log/PartitionScan.ts"
+import { scan } from "../log/PartitionScan.ts"
 import { type TailContents, TopicTail } from "../log/TopicTail.ts"
 import { ChainEnds } from "./ChainEnds.ts"
 
@@ -180,6 +182,55 @@ const makeWalker = (log: EventLog["Service"], reader: LogReader, heads: Heads["S
   })
 }
 
+/** Offsets whose checkpoints are read before any of them is checked. */
+const SEARCH_OFFSETS = 16_384
+
+function* lastGenuine(
+  records: ReadonlyArray<CheckpointRecord>,
+  isGenuine: (one: CheckpointRecord) => boolean
+): Sliced<CheckpointRecord | undefined> {
+  for (const one of records.toReversed()) {
+    if (isGenuine(one)) return one
+    yield
+  }
+  return undefined
+}
+
+/**
+ * The last genuine checkpoint of a tree in the whole topic, where its newest ones are by others. What
+ * was read once is not read again: others may write as many as they like.
+ */
+const makeSearch = (log: EventLog["Service"], reader: LogReader) => {
+  const searches = new BoundedMap<{
+    readonly upTo: number
+    readonly genuine: CheckpointRecord | undefined
+  }>(WALKS_MAX)
+  return Effect.fnUntraced(function* (tree: string, isGenuine: (one: CheckpointRecord) => boolean) {
+    const place = {
+      topic: "checkpoints" as const,
+      partition: log.partitionOf(chainOfTree(tree).tenantId)
+    }
+    const { end, start } = yield* log.bounds(place.topic, place.partition)
+    const before = searches.get(tree)
+    const isLeft =
+      before !== undefined && (before.genuine === undefined || isGenuine(before.genuine))
+    let genuine = isLeft ? before.genuine : undefined
+    for (let from = Math.max(start, isLeft ? before.upTo : 0); from < end; from += SEARCH_OFFSETS) {
+      const found: Array<CheckpointRecord> = []
+      const upTo = Math.min(end, from + SEARCH_OFFSETS)
+      yield* scan(reader, { ...place, offset: from }, upTo, (records) => {
+        for (const { value } of records) {
+          const read = recordOf(value)
+          if (read !== undefined && treeOfCheckpoint(read) === tree) found.push(read)
+        }
+      }).pipe(Effect.catchTag("OffsetOutOfRange", () => Effect.void))
+      genuine = (yield* inSlices(() => lastGenuine(found, isGenuine))) ?? genuine
+      searches.set(tree, { upTo, genuine })
+    }
+    return genuine
+  })
+}
+
 /** Fails where `alk.state` knows of records that are written, but can't be read yet. */
 const makeReadable = (log: EventLog["Service"], reader: LogReader, heads: Heads["Service"]) =>
   Effect.fnUntraced(
@@ -244,6 +295,7 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
     return found
   })
   const walk = makeWalker(log, reader, heads)
+  const search = makeSearch(log, reader)
   const readable = makeReadable(log, reader, heads)
 
   const head: ChainEnds["Service"]["head"] = Effect.fn("ChainEnds.head")(function* (key) {
@@ -286,16 +338,8 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
         return genuine !== undefined || ofTree.length >= RECORDS_MAX ? { genuine } : undefined
       })
       if (found === undefined || found.genuine !== undefined) return found?.genuine
-      // The tail holds none but such that are not genuine: the whole topic is read.
-      let genuine: CheckpointRecord | undefined
-      yield* scanAll(log, reader, { topic: "checkpoints", partition }, (records) => {
-        for (const { value } of records) {
-          const read = recordOf(value)
-          const isOfTree = read !== undefined && treeOfCheckpoint(read) === tree
-          if (isOfTree && isGenuine(read)) genuine = read
-        }
-      }).pipe(Effect.catchTag("OffsetOutOfRange", () => Effect.void))
-      return genuine
+      // The tail holds none but such that are not genuine.
+      return yield* search(tree, isGenuine)
     }
   )
 

@@ -26,13 +26,13 @@ import {
 const linkHeader = (
   base: string,
   { chain, limit }: { readonly chain: Chain; readonly limit: number },
-  smallest: number | undefined
+  beforeSize: number | undefined
 ): string => {
   const query = `${chain === "events" ? "" : `chain=${chain}&`}limit=${limit}`
   const first = `<${base}?${query}>; rel="first"`
-  return smallest === undefined
+  return beforeSize === undefined
     ? first
-    : `${first}, <${base}?${query}&before_size=${smallest}>; rel="next"`
+    : `${first}, <${base}?${query}&before_size=${beforeSize}>; rel="next"`
 }
 
 /** The handlers of the routes in `ProofContract`, by the names of their endpoints. */
@@ -46,10 +46,10 @@ export const makeProofHandlers = Effect.gen(function* () {
       const { tenantId } = yield* CurrentPrincipal
       const { chain, limit } = query
       yield* readableView(projection, tenantId)
-      const found = yield* checkpoints.list(treeNameOf(tenantId, chain), query)
-      const smallest = found.length < limit ? undefined : found.at(-1)?.tree_size
-      const link = linkHeader(`${publicUrl ?? ""}/v1/chain/checkpoints`, { chain, limit }, smallest)
-      return json({ checkpoints: found }, { headers: { link } })
+      const page = yield* checkpoints.list(treeNameOf(tenantId, chain), query)
+      const base = `${publicUrl ?? ""}/v1/chain/checkpoints`
+      const link = linkHeader(base, { chain, limit }, page.beforeSize)
+      return json({ checkpoints: page.checkpoints }, { headers: { link } })
     }),
     latestCheckpoint: Effect.fnUntraced(function* (input: RequestOf<typeof latestCheckpoint>) {
       const { query, request } = input

@@ -13,12 +13,13 @@ import { chainOfTree } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
 import { leavesUpTo, type Tile } from "../../domain/chain/Tile.ts"
 import type { CheckpointStore } from "../../ports/CheckpointStore.ts"
-import type { EventLog } from "../../ports/EventLog.ts"
+import type { EventLog, LogUnavailable } from "../../ports/EventLog.ts"
+import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type { HashTree } from "../../ports/HashTree.ts"
 import type { CommandLog } from "../commands/CommandLog.ts"
 import { type CheckpointFailure, ProofRefused } from "./CheckpointFailures.ts"
 import { makeCheckpointRequests } from "./CheckpointRequests.ts"
-import { makeKnownCheckpoints } from "./KnownCheckpoints.ts"
+import { type CheckpointPage, makeKnownCheckpoints } from "./KnownCheckpoints.ts"
 import {
   type ConsistencyProof,
   type InclusionProof,
@@ -36,11 +37,11 @@ export class Checkpoints extends Context.Service<
     held(tree: string): Answer<CheckpointRecord | undefined>
     /** One of the whole chain as it is, signed now if need be. */
     latest(tree: string): Answer<CheckpointRecord>
-    /** Largest tree first; `beforeSize` is exclusive. */
+    /** `beforeSize` is exclusive. */
     list(
       tree: string,
       page: { readonly beforeSize?: number; readonly limit: number }
-    ): Answer<ReadonlyArray<CheckpointRecord>>
+    ): Effect.Effect<CheckpointPage, LogUnavailable | StoreUnavailable>
     /** That a leaf is part of the tree of a checkpoint, the newest one if no size is given. */
     inclusion(tree: string, sequenceNumber: number, treeSize?: number): Answer<InclusionProof>
     /** A tile as the store holds it now, which leads to the root of a signed checkpoint. */

@@ -17,6 +17,8 @@ import {
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
 import { matchesNote, openRecord } from "../../domain/chain/SignedRecord.ts"
+import { defined } from "../../domain/Defined.ts"
+import { nextTurn } from "../../domain/InSlices.ts"
 import { CheckpointStore } from "../../ports/CheckpointStore.ts"
 import type { EventLog, LogUnavailable } from "../../ports/EventLog.ts"
 import { StoreUnavailable } from "../../ports/EventStore.ts"
@@ -29,8 +31,17 @@ const KEY_TIMEOUT = "2 seconds"
 const KEY_POLL = "50 millis"
 /** Milliseconds in which a key that was waited for in vain is not waited for again. */
 const UNKNOWN_KEY_PAUSE_MS = 60_000
+/** Sizes of which the newest record is not genuine, after which a page ends short. */
+const FORGED_MAX = 100
 /** Time that an answer waits for the store to hold what the log holds. */
 const VISIBLE_TIMEOUT = "10 seconds"
+
+export interface CheckpointPage {
+  /** The newest genuine one of each size, largest tree first. */
+  readonly checkpoints: ReadonlyArray<CheckpointRecord>
+  /** Where the next page begins; none where this is the last. A page may be short before that. */
+  readonly beforeSize?: number
+}
 
 const larger = (
   left: CheckpointRecord | undefined,
@@ -121,39 +132,71 @@ export const makeKnownCheckpoints = Effect.fnUntraced(function* (serviceName: st
     return newest === undefined ? undefined : yield* checked(tree, newest)
   })
 
+  /** The first that is genuine as far as keys are known; with a turn for others after each. */
+  const firstGenuine = Effect.fnUntraced(function* (
+    tree: string,
+    records: ReadonlyArray<CheckpointRecord>
+  ) {
+    const vkeys = (yield* keys.all).map(({ vkey }) => vkey)
+    for (const record of records) {
+      const opened = openRecord(serviceName, tree, record, vkeys)
+      if (opened !== undefined && (yield* keys.refusal(tree, opened)) === undefined) return record
+      yield* nextTurn
+    }
+    return undefined
+  })
+
+  const ofSizeInStore = Effect.fnUntraced(function* (tree: string, treeSize: number) {
+    const records = yield* store.ofSize(tree, treeSize)
+    // The key of the newest may be about to be published.
+    const record = (yield* firstGenuine(tree, records)) ?? records[0]
+    return record && (yield* checked(tree, record))
+  })
+
   /** The checkpoint of a size; one that was just made may still be on its way. */
   const ofSize = Effect.fnUntraced(function* (tree: string, treeSize: number, field: string) {
     const own = signed.get(tree)
-    const known = own?.tree_size === treeSize ? own : yield* store.ofSize(tree, treeSize)
-    if (known !== undefined) return yield* checked(tree, known)
+    if (own?.tree_size === treeSize) return yield* checked(tree, own)
+    const known = yield* ofSizeInStore(tree, treeSize)
+    if (known !== undefined) return known
     yield* storeCaughtUp(chainOfTree(tree).tenantId, "checkpoints")
-    const arrived = yield* store.ofSize(tree, treeSize)
-    if (arrived === undefined) return yield* noSuchCheckpoint(field, treeSize)
-    return yield* checked(tree, arrived)
+    const arrived = yield* ofSizeInStore(tree, treeSize)
+    return arrived ?? (yield* noSuchCheckpoint(field, treeSize))
   }, Effect.provideContext(context))
 
-  /** Rows that are not checkpoints of this tree are left out, and logged. */
+  /** Records of this tree that are not genuine are left out, and logged. */
   const list = Effect.fn("Checkpoints.list")(function* (
     tree: string,
-    page: { readonly beforeSize?: number; readonly limit: number }
-  ) {
+    { beforeSize, limit }: { readonly beforeSize?: number; readonly limit: number }
+  ): Effect.fn.Return<CheckpointPage, LogUnavailable | StoreUnavailable> {
     yield* keys.caughtUp
-    const vkeys = (yield* keys.all).map(({ vkey }) => vkey)
-    const records = yield* store.list(tree, page)
-    const found: Array<CheckpointRecord> = []
-    for (const record of records) {
-      const opened = openRecord(serviceName, tree, record, vkeys)
-      const refusal = opened && (yield* keys.refusal(tree, opened))
-      if (opened !== undefined && refusal === undefined) found.push(record)
+    const checkpoints: Array<CheckpointRecord> = []
+    let before = beforeSize
+    let forged = 0
+    let isOver = false
+    while (!isOver && checkpoints.length < limit && forged < FORGED_MAX) {
+      const page = yield* store.list(tree, { limit, ...defined({ beforeSize: before }) })
+      isOver = page.length < limit
+      for (const record of page.slice(0, limit - checkpoints.length)) {
+        if (forged >= FORGED_MAX) break
+        before = record.tree_size
+        let genuine = yield* firstGenuine(tree, [record])
+        if (genuine === undefined) {
+          forged += 1
+          genuine = yield* firstGenuine(tree, yield* store.ofSize(tree, record.tree_size))
+        }
+        if (genuine !== undefined) checkpoints.push(genuine)
+      }
+      // What a page before this one has left over comes again.
+      isOver &&= page.at(-1)?.tree_size === before || page.length === 0
     }
-    const forged = records.length - found.length
     if (forged > 0) {
       yield* Effect.logError("checkpoints in the store are not signed by this service", {
         tree,
         forged
       })
     }
-    return found
+    return { checkpoints, ...(isOver ? {} : defined({ beforeSize: before })) }
   })
 
   return {

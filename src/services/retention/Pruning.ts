@@ -32,6 +32,7 @@ import { StoreRemoval } from "../../ports/StoreRemoval.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { SystemAuditLog } from "../administration/SystemAuditLog.ts"
 import { Checkpoints } from "../checkpoints/Checkpoints.ts"
+import type { CheckpointPage } from "../checkpoints/KnownCheckpoints.ts"
 import { Ingest } from "../ingest/Ingest.ts"
 import { prepareOwnEvent } from "../ingest/Prepare.ts"
 import { eraseHolders } from "./ValueErasures.ts"
@@ -228,8 +229,12 @@ const coveringCheckpoint = Effect.fnUntraced(function* (key: ChainKey, cutOff: s
   const last = yield* removal.recordedBefore(key, cutOff)
   if (last < 1) return undefined
   const tree = treeNameOf(key.tenantId, key.chain)
-  const [newest] = yield* checkpoints.list(tree, { beforeSize: last + 1, limit: 1 })
-  return newest
+  for (let beforeSize: number | undefined = last + 1; beforeSize !== undefined; ) {
+    const page: CheckpointPage = yield* checkpoints.list(tree, { beforeSize, limit: 1 })
+    if (page.checkpoints[0] !== undefined) return page.checkpoints[0]
+    beforeSize = page.beforeSize
+  }
+  return undefined
 })
 
 /**

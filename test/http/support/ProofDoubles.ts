@@ -44,17 +44,20 @@ const guarded = <A>(world: ProofWorld, answer: () => A) =>
 
 const checkpointStore = (world: ProofWorld) => {
   const of = (tenantId: string) =>
+    // The newest of a size first.
     world.stored
       .filter(({ tenant_id }) => tenant_id === tenantId)
+      .toReversed()
       .toSorted((left, right) => right.tree_size - left.tree_size)
   return Layer.mock(CheckpointStore, {
     latest: (tenantId) => guarded(world, () => of(tenantId)[0]),
     ofSize: (tenantId, size) =>
-      guarded(world, () => of(tenantId).find(({ tree_size }) => tree_size === size)),
+      guarded(world, () => of(tenantId).filter(({ tree_size }) => tree_size === size)),
     list: (tenantId, { beforeSize = Infinity, limit }) =>
       guarded(world, () =>
         of(tenantId)
           .filter(({ tree_size }) => tree_size < beforeSize)
+          .filter((one, index, all) => one.tree_size !== all[index - 1]?.tree_size)
           .slice(0, limit)
       )
   })

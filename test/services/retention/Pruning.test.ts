@@ -126,7 +126,7 @@ class Installation {
         list: (_tree, { beforeSize = Infinity }) =>
           Effect.sync(() => {
             const size = this.signed.findLast((one) => one < beforeSize)
-            return size === undefined ? [] : [this.checkpoint(size)]
+            return { checkpoints: size === undefined ? [] : [this.checkpoint(size)] }
           })
       }),
       Layer.mock(SystemAuditLog, {

@@ -6,7 +6,11 @@ import { Effect, Layer } from "effect"
 import { type ChainKey, chainOfTree } from "../../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../../domain/chain/Checkpoint.ts"
 import { parseJson } from "../../../domain/json/Json.ts"
-import { CHECKPOINTS_LIST_MAX, CheckpointStore } from "../../../ports/CheckpointStore.ts"
+import {
+  CHECKPOINTS_LIST_MAX,
+  CHECKPOINTS_OF_SIZE_MAX,
+  CheckpointStore
+} from "../../../ports/CheckpointStore.ts"
 import { ClickHouseConnection } from "../client/ClickHouseConnection.ts"
 import type { Statement } from "../client/Parameters.ts"
 import { StoreClient } from "../client/StoreClient.ts"
@@ -38,10 +42,10 @@ const recordOf = (
   return { tenant_id: tenantId, ...ofTraces, tree_size: treeSize, ...unreadable }
 }
 
-/** Checkpoints of a tree that satisfy a condition, one for each size, largest first. */
+/** Checkpoints of a tree that satisfy a condition, one for each size, or record, largest first. */
 const makeFind =
   (store: StoreClient) =>
-  (tree: string, limit: number, condition: Statement = () => "true") => {
+  (tree: string, limit: number, condition: Statement = () => "true", by = "tree_size") => {
     const key = chainOfTree(tree)
     return store.read(
       "checkpoints",
@@ -49,7 +53,8 @@ const makeFind =
         `SELECT tree_size, body FROM ${store.checkpoints}`
         + ` WHERE ${bind.tenant(key.tenantId)}`
         + ` AND chain = ${bind.string(key.chain)} AND ${condition(bind)}`
-        + " ORDER BY tree_size DESC, kafka_offset DESC LIMIT 1 BY tree_size"
+        + " ORDER BY tree_size DESC, kafka_offset DESC"
+        + ` LIMIT 1 BY ${by}`
         + ` LIMIT ${bind.integer(limit)}`,
       (row) => recordOf(key, row.uint64(), row.string())
     )
@@ -115,7 +120,13 @@ export const layerCheckpointStore: Layer.Layer<CheckpointStore, never, ClickHous
         atOrBelow: (tree, treeSize) =>
           first(tree, (bind) => `tree_size <= ${bind.integer(treeSize)}`),
         outside: makeOutside(store),
-        ofSize: (tree, treeSize) => first(tree, (bind) => `tree_size = ${bind.integer(treeSize)}`),
+        ofSize: (tree, treeSize) =>
+          find(
+            tree,
+            CHECKPOINTS_OF_SIZE_MAX,
+            (bind) => `tree_size = ${bind.integer(treeSize)}`,
+            "kafka_partition, kafka_offset"
+          ),
         list: (tree, { beforeSize, limit }) =>
           find(tree, Math.min(limit, CHECKPOINTS_LIST_MAX), (bind) =>
             beforeSize === undefined ? "true" : `tree_size < ${bind.integer(beforeSize)}`
