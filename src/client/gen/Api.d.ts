@@ -745,7 +745,7 @@ export interface components {
                 readonly [key: string]: unknown;
             };
             /**
-             * @description Named by another span, but never sent.
+             * @description Named by another span or by events, but never sent.
              * @enum {boolean}
              */
             readonly missing?: true;

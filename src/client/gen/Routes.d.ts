@@ -1015,6 +1015,7 @@ export interface Routes {
     query: {
       readonly cursor?: string
       readonly page_size?: number
+      readonly execution_id?: string
     }
     body: undefined
     answer: TraceEventList

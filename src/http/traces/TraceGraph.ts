@@ -181,6 +181,9 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
       const [eventCounts] = yield* Effect.all([store.eventCounts(tenantId, executionId), folded], {
         concurrency: "unbounded"
       })
+      if (eventCounts.size > DAG_SPANS_MAX) {
+        return yield* tooLarge(`events of ${eventCounts.size} spans`)
+      }
       const records =
         fold.readsMetadata && facts.some(isOfOtlp)
           ? yield* store.recordedCalls(tenantId, executionId)
