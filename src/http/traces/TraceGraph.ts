@@ -185,7 +185,7 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
         return yield* tooLarge(`events of ${eventCounts.size} spans`)
       }
       const records =
-        fold.readsMetadata && facts.some(isOfOtlp)
+        fold.readsMetadata && eventCounts.size > 0 && facts.some(isOfOtlp)
           ? yield* store.recordedCalls(tenantId, executionId)
           : []
       const spans = fold.withRecords(view.spans, records)
