@@ -86,10 +86,9 @@ describe("the query", () => {
       page.waitForEvent("download"),
       page.getByRole("link", { name: "CSV" }).click()
     ])
-    const lines = readFileSync(await download.path(), "utf8")
-      .trim()
-      .split("\r\n")
-    assert.lengthOf(lines, 1 + 16)
+    const text = readFileSync(await download.path(), "utf8")
+    assert.isTrue(text.startsWith("\ufeffsequence_number,"))
+    assert.lengthOf(text.trim().split("\r\n"), 1 + 16)
     assert.strictEqual(download.suggestedFilename(), "events.csv")
   })
 })

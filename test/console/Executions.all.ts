@@ -1,6 +1,7 @@
 /** More of the pages of executions as people use them: other looks, and what is large. */
 import { assert, describe, it } from "vitest"
-import { HOSTILE, LONG, MANY, runsWorld } from "./RunsWorld.ts"
+import { Client } from "../support/Client.ts"
+import { HOSTILE, LONG, MANY, runsWorld, writer } from "./RunsWorld.ts"
 
 const { begin, rowsIn, world } = runsWorld(MANY)
 const { assertQuiet } = world
@@ -28,6 +29,30 @@ describe("an execution", () => {
     await scroller.evaluate((element) => (element.scrollTop = element.scrollHeight))
     await page.getByRole("button", { name: `TOOL_CALL page ${MANY - 1}` }).waitFor()
     assert.isBelow(await page.locator(".span-row").count(), 80)
+    assertQuiet()
+  })
+
+  it("shows a span that was never sent with the events that name it", async () => {
+    const record = {
+      timeUnixNano: "1763700000000000000",
+      eventName: "gen_ai.user.message",
+      traceId: "c".repeat(32),
+      spanId: "d".repeat(16),
+      body: { stringValue: "Who has seen this span?" }
+    }
+    const client = new Client(world.running.url, writer)
+    const body = { resourceLogs: [{ scopeLogs: [{ logRecords: [record] }] }] }
+    assert.strictEqual((await client.call("/v1/logs", { body })).text, "{}")
+    const page = await begin("/executions?agent_id=unknown_service")
+    await rowsIn().first().getByRole("link").click()
+    await page.getByRole("link", { name: "Graph" }).click()
+    const graph = page.getByRole("group", { name: "Graph of the execution" })
+    await graph.getByRole("button", { name: /never sent/ }).click()
+    await page.getByText("This span was never sent.").waitFor()
+    await page.locator(".drawer").getByText("gen_ai.user.message").waitFor()
+    await page.locator(".drawer").getByText("Payload").click()
+    await page.getByText("Who has seen this span?").waitFor()
+    await world.visit.assertSound("execution-never-sent")
     assertQuiet()
   })
 

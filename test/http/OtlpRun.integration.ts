@@ -1,5 +1,6 @@
 /** Real exporters against the API over the doubles: what the whole service has to do as well. */
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { DAG_SPANS_MAX } from "../../src/http/traces/TraceContract.ts"
 import { END, exportOf, START, span } from "../services/ingest/otlp/support/Exports.ts"
 import { Client, type Json } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
@@ -73,4 +74,24 @@ describe("a span that can't be stored as it was sent, or not in one operation", 
       eventsOf(2_500).map(({ name }) => name)
     )
   })
+})
+
+it("log records that name more spans than one graph may have are answered with how to read them", async () => {
+  const client = new Client(api.url, OTHER_KEY)
+  const [traceId, half] = ["e".repeat(32), DAG_SPANS_MAX / 2 + 1]
+  for (const from of [1, 1 + half]) {
+    const logRecords = Array.from({ length: half }, (_, n) => ({
+      timeUnixNano: START,
+      eventName: "gen_ai.x",
+      traceId,
+      spanId: (from + n).toString(16).padStart(16, "0")
+    }))
+    const body = { resourceLogs: [{ scopeLogs: [{ logRecords }] }] }
+    assert.strictEqual((await client.call("/v1/logs", { body })).text, "{}")
+  }
+  const { executions } = (await client.call("/api/v1/executions?agent_id=unknown_service")).body
+  const { id } = executions.find(({ metadata }: Json) => metadata["trace_id"] === traceId)
+  const { body, status } = await client.call(`/api/v1/executions/${id}/dag`)
+  assert.deepStrictEqual([status, body.code], [413, "payload_too_large"])
+  assert.include(body.error, `events of ${2 * half} spans`)
 })

@@ -4,6 +4,7 @@
  */
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { fieldNames, tableFields, whereNames } from "../../src/domain/events/EventFields.ts"
 import { OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { item, items } from "./support/Events.ts"
 import { type Answer, type Call, TestApi } from "./support/TestApi.ts"
@@ -341,6 +342,23 @@ describe("reading back", () => {
     const deep = '{"list":[1,"x"]}'
     assert.deepStrictEqual(line!.slice(0, 3), ["shown", "a@example.com", "Doc 1"])
     assert.deepStrictEqual(line!.slice(5), ["1.5", deep, '[1,"x"]', "'=1+1", ""])
+  })
+
+  it("knows the same fields in conditions, expressions, statistics, facets and columns", async () => {
+    for (const name of whereNames) {
+      const path = `/v1/events?${name}=*&where=${name}:*`
+      const { body, text } = await get(`${path}&fields=${name}`)
+      assert.isAbove(body.total, 0, text)
+      assert.deepStrictEqual(Object.keys(body.rows[0]), [name])
+      for (const counted of [`stats?group_by=${name}&${name}=*`, `facets?fields=${name}`]) {
+        const { status, text } = await get(`/v1/events/${counted}`)
+        assert.strictEqual(status, 200, text)
+      }
+    }
+    const table = await get(`/v1/events?format=csv&page_size=1&fields=${fieldNames.join(",")}`)
+    assert.deepStrictEqual(readCsv(table.text)[0], [...fieldNames])
+    const whole = await get("/v1/events?format=csv")
+    assert.deepStrictEqual(readCsv(whole.text)[0], [...tableFields])
   })
 
   it("takes the form from a parameter before that of Accept", async () => {

@@ -310,6 +310,20 @@ export const otlpBlackBox = (target: () => OtlpTarget): void => {
       })
       await log("gen_ai.user.message", 1_000)
       await log("gen_ai.user.message", 1_000)
+      // Until the span comes, or if it never does, the graph shows it and leads to its events.
+      const before = await executionOf(client, agent)
+      const { nodes } = await ok(client, `/api/v1/executions/${before["id"]}/dag`)
+      const { event_count, id } = nodes.find(({ missing }: Json) => missing)
+      assert.strictEqual(event_count, 1)
+      const absent = `/api/v1/spans/${id}/events`
+      const told = await ok(client, `${absent}?execution_id=${before["id"]}`)
+      assert.deepStrictEqual(
+        told.events.map(({ span_id }: Json) => span_id),
+        [id]
+      )
+      for (const path of [absent, `${absent}?execution_id=none`]) {
+        assert.strictEqual((await client.call(path)).status, 404)
+      }
       await post("/v1/traces", {
         resourceSpans: [
           {
@@ -330,7 +344,12 @@ export const otlpBlackBox = (target: () => OtlpTarget): void => {
       assert.strictEqual(execution["status"], "COMPLETED")
       const spans = await spansOf(client, execution)
       assert.sameMembers([...spans.keys()], ["root", "call"])
-      const { events } = await ok(client, `/api/v1/spans/${spans.get("call")!["id"]}/events`)
+      assert.strictEqual(spans.get("call")!["id"], id)
+      const { events } = await ok(client, absent)
+      assert.deepStrictEqual(
+        (await ok(client, `${absent}?execution_id=${execution["id"]}`)).events,
+        events
+      )
       assert.deepStrictEqual(
         events.map(({ event_type, payload }: Json) => [event_type, payload]),
         ["gen_ai.user.message", "gen_ai.choice"].map((name) => [name, { body: name }])

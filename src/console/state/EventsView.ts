@@ -89,21 +89,32 @@ const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_0
  * or pages of a list would not fit together.
  */
 export const fixedBound = (text: string | undefined, now: number): string | undefined => {
+  if (text === "now") return new Date(now).toISOString()
   const [, sign, amount, unit] = /^([-+])(\d{1,6})([smhdw])$/.exec(text ?? "") ?? []
   if (amount === undefined) return text
   const milliseconds = Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS]
   return new Date(now + (sign === "-" ? -milliseconds : milliseconds)).toISOString()
 }
 
+type Filter = Pick<EventsView, "where" | "from" | "to">
+
+/** The end of a view. What began so long ago ends now: events may be dated in the future. */
+export const endOf = ({ from, to }: Filter): string | undefined =>
+  to ?? (from?.startsWith("-") ? "now" : undefined)
+
 /** The filter of a view as parameters of the API, as of a moment. */
-export const filterOf = (
-  { from, to, where }: Pick<EventsView, "where" | "from" | "to">,
-  now: number
-): string =>
+export const filterOf = (view: Filter, now: number): string =>
+  filterUntil(view, now, fixedBound(endOf(view), now))
+
+/** The same with an end that goes on with the time, for what has come since that moment. */
+export const filterOfNews = (view: Filter, now: number): string =>
+  filterUntil(view, now, endOf(view))
+
+const filterUntil = ({ from, where }: Filter, now: number, to: string | undefined): string =>
   queryOf([
     ["where", given(where.trim())],
     ["from", fixedBound(from, now)],
-    ["to", fixedBound(to, now)]
+    ["to", to]
   ])
 
 /** A path of the API with a filter and more parameters. */

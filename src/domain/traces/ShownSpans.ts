@@ -116,7 +116,7 @@ export const syntheticRootOf = (execution: Execution): Span => ({
   synthetic: true
 })
 
-/** Represents a span that another names, but that was never sent. */
+/** Represents a span that another one or an event names, but that was never sent. */
 export const missingSpanOf = (id: string, parentId: string | undefined, namedBy: Span): Span => ({
   id,
   execution_id: namedBy.execution_id,

@@ -1,6 +1,6 @@
 /**
  * The spans of one execution and the edges that they record: parents and causes, with a placeholder
- * for each span that others name, but that was never sent. Every view of the graph is made of it.
+ * for each span that others or events name, but that was never sent. Every view of the graph is made of it.
  */
 
 import { Schema } from "effect"
@@ -107,11 +107,11 @@ const ancestorsOf = (rootSpanId: string, spans: ReadonlyMap<string, Span>): Read
 }
 
 /**
- * Spans that others name, but that were never sent. Their parent is the root, except for those that
- * the root itself follows from.
+ * Spans that others name, or events, but that were never sent. Their parent is the root, except for
+ * those that the root itself follows from.
  */
 const placeholders = (
-  rootSpanId: string,
+  { eventCounts, rootSpanId }: GraphInput,
   known: ReadonlyMap<string, Span>,
   aboveRoot: ReadonlySet<string>
 ): ReadonlyMap<string, Span> => {
@@ -124,6 +124,13 @@ const placeholders = (
       const parentId = id === rootSpanId || aboveRoot.has(id) ? undefined : rootSpanId
       missing.set(id, missingSpanOf(id, parentId, span))
     }
+  }
+  const [first] = known.values()
+  const root = known.get(rootSpanId) ?? first
+  if (root === undefined) return missing
+  for (const id of eventCounts.keys()) {
+    if (known.has(id) || missing.has(id)) continue
+    missing.set(id, missingSpanOf(id, id === rootSpanId ? undefined : rootSpanId, root))
   }
   return missing
 }
@@ -203,7 +210,7 @@ export function* spanGraphOf(input: GraphInput): Sliced<SpanGraph> {
     if (span?.parent_span_id === rootSpanId) known.set(id, withoutParent(span))
   }
   yield
-  const missing = placeholders(rootSpanId, known, aboveRoot)
+  const missing = placeholders(input, known, aboveRoot)
   const spans = new Map([...known, ...missing])
   const edges = yield* edgesOf(spans)
   const followers = followersOf(edges)

@@ -72,7 +72,9 @@ export const GraphNode = Schema.Struct({
   event_count: natural("Its trace events."),
   error,
   missing: optional(
-    Schema.Literal(true).annotate({ description: "Named by another span, but never sent." })
+    Schema.Literal(true).annotate({
+      description: "Named by another span or by events, but never sent."
+    })
   ),
   synthetic
 }).annotate({ identifier: "DagNode" })

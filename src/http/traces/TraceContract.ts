@@ -20,6 +20,7 @@ import {
   choicesParameter,
   integerParameter,
   refuseInverted,
+  textParameter,
   textsParameter,
   timeParameter
 } from "../messages/QueryParameters.ts"
@@ -172,7 +173,12 @@ const pageSizeParameter = (what: string) =>
 
 const traceEventParameters = {
   cursor: eventCursor.parameter,
-  page_size: pageSizeParameter("Events")
+  page_size: pageSizeParameter("Events"),
+  execution_id: textParameter({
+    description:
+      "The execution. Needed of a span that was never sent, which log records of OpenTelemetry can "
+      + "name: a graph shows it as `missing`."
+  })
 }
 
 const spanListParameters = {

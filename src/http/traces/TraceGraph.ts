@@ -181,8 +181,11 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
       const [eventCounts] = yield* Effect.all([store.eventCounts(tenantId, executionId), folded], {
         concurrency: "unbounded"
       })
+      if (eventCounts.size > DAG_SPANS_MAX) {
+        return yield* tooLarge(`events of ${eventCounts.size} spans`)
+      }
       const records =
-        fold.readsMetadata && facts.some(isOfOtlp)
+        fold.readsMetadata && eventCounts.size > 0 && facts.some(isOfOtlp)
           ? yield* store.recordedCalls(tenantId, executionId)
           : []
       const spans = fold.withRecords(view.spans, records)

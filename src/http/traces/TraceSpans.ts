@@ -47,6 +47,16 @@ export const makeSpanHandlers = Effect.gen(function* () {
     }
   }
 
+  /** The execution that has the span, or the named one if that has it or events of it. */
+  const holderOf = Effect.fnUntraced(function* (tenantId: string, id: string, named?: string) {
+    if (named !== undefined) {
+      const counts = yield* store.eventCounts(tenantId, named, id)
+      if (counts.size > 0) return named
+    }
+    const found = yield* store.executionOfSpan(tenantId, id)
+    return named === undefined || named === found ? found : undefined
+  })
+
   const addEvent = Effect.fnUntraced(function* (operation: ReadWrite) {
     const { tenantId } = operation
     const { execution_id, outcome, sequence_number = 0 } = yield* write(operation)
@@ -88,10 +98,10 @@ export const makeSpanHandlers = Effect.gen(function* () {
     listTraceEvents: Effect.fnUntraced(function* (input: RequestOf<typeof listTraceEvents>) {
       const { params, query, request } = input
       const { id } = params
-      const { cursor, page_size: itemsMax = TRACE_PAGE_SIZE } = query
+      const { cursor, execution_id, page_size: itemsMax = TRACE_PAGE_SIZE } = query
       const { tenantId } = yield* CurrentPrincipal
       yield* readableView(projection, tenantId)
-      const executionId = yield* store.executionOfSpan(tenantId, id)
+      const executionId = yield* holderOf(tenantId, id, execution_id)
       if (executionId === undefined) return yield* notFound("span")
       const at = { executionId, spanId: id }
       if (wantsLines(request)) {

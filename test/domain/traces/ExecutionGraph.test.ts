@@ -10,8 +10,10 @@ import { graphOf } from "../../../src/domain/traces/ExecutionGraph.ts"
 import type { GraphEdge } from "../../../src/domain/traces/SpanGraph.ts"
 import { acyclic, type Shape, spanOf } from "./support/Spans.ts"
 
-const graph = (rootSpanId: string, ...shapes: ReadonlyArray<Shape>) =>
-  finish(graphOf({ rootSpanId, spans: shapes.map(spanOf), eventCounts: new Map([["a", 2]]) }))
+const graph = (rootSpanId: string, ...shapes: ReadonlyArray<Shape>) => {
+  const eventCounts = new Map(shapes.some(({ id }) => id === "a") ? [["a", 2]] : [])
+  return finish(graphOf({ rootSpanId, spans: shapes.map(spanOf), eventCounts }))
+}
 
 const idsOf = (nodes: ReadonlyArray<{ readonly id: string }>) => nodes.map(({ id }) => id)
 
@@ -153,6 +155,34 @@ describe("the graph of an execution", () => {
       { id: "b", parent: "elsewhere", start: 6 }
     )
     assert.deepStrictEqual(idsOf(far.nodes), ["gone", "a", "r", "elsewhere", "b"])
+  })
+
+  it("has a node for what never arrived, but has events", () => {
+    const spans = [
+      { id: "r", start: 3 },
+      { id: "a", parent: "gone" }
+    ].map(spanOf)
+    const eventCounts = new Map([
+      ["told", 2],
+      ["gone", 1],
+      ["a", 4]
+    ])
+    const { edges, nodes } = finish(graphOf({ rootSpanId: "r", spans, eventCounts }))
+    assert.deepStrictEqual(
+      nodes.map(({ event_count, id, missing }) => [id, event_count, missing]),
+      [
+        ["r", 0, undefined],
+        ["gone", 1, true],
+        ["a", 4, undefined],
+        ["told", 2, true]
+      ]
+    )
+    assert.deepInclude(edges, {
+      id: "parent:r:told",
+      source: "r",
+      target: "told",
+      type: "parent"
+    })
   })
 
   it("loses nothing of a cycle that should not be there, and ends", () => {

@@ -10,7 +10,9 @@ import { EventPages } from "../../state/EventPages.ts"
 import {
   addressOf,
   type EventsView,
+  endOf,
   filterOf,
+  filterOfNews,
   fixedBound,
   pathWith,
   viewOf
@@ -46,6 +48,7 @@ const timeOf = (text: string | undefined): number | undefined => {
   return Number.isNaN(at) ? undefined : at
 }
 
+/** A table that is opened with a double click begins with a mark, or Excel takes it for no UTF-8. */
 const exportPath = (filter: string, format: string): string =>
   pathWith("/v1/events", filter, `format=${format}`)
 
@@ -122,14 +125,14 @@ export const Events = () => {
   const refused = pages.failure.value?.field === "where" ? pages.failure.value : undefined
   const span = {
     from: timeOf(fixedBound(view.from, now)),
-    to: timeOf(fixedBound(view.to, now)) ?? (view.from === undefined ? undefined : now)
+    to: timeOf(fixedBound(endOf(view), now)) ?? (view.from === undefined ? undefined : now)
   }
   return (
     <>
       <header class="page-head">
         <h1>Events</h1>
         <p>
-          <a href={exportPath(filter, "csv")} download="events.csv">
+          <a href={exportPath(filter, "csv&bom=true")} download="events.csv">
             CSV
           </a>{" "}
           <a href={exportPath(filter, "ndjson")} download="events.ndjson">
@@ -172,7 +175,7 @@ export const Events = () => {
             <section class="list" aria-label="Matching events">
               {pages.total.value === undefined ? undefined : (
                 <News
-                  filter={filter}
+                  filter={filterOfNews(view, now)}
                   newest={pages.newest}
                   show={() => setNow(Math.max(Date.now(), now + 1))}
                 />

@@ -44,6 +44,7 @@ export const MakeExport = ({
           ...(from === undefined ? {} : { from }),
           ...(to === undefined ? {} : { to }),
           ...(where === undefined ? {} : { filters: { where } }),
+          ...(kind === "csv" ? { bom: true } : {}),
           ...(kind === "pack" ? { pdf: given.has("pdf") } : {}),
           ...(label === "" ? {} : { label })
         })

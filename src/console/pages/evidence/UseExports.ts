@@ -32,12 +32,13 @@ export const askFor = (body: ExportJobInput): Promise<ExportJob> =>
   call<ExportJob>(PATH, { method: "POST", body })
 
 /** The same again, as of now. */
-export const askAgain = ({ filters, from, kind, label, pdf, to }: ExportJob, withPdf = pdf) =>
+export const askAgain = ({ bom, filters, from, kind, label, pdf, to }: ExportJob, withPdf = pdf) =>
   askFor({
     kind,
     from,
     to,
     filters,
+    ...(bom === undefined ? {} : { bom }),
     ...(label === undefined ? {} : { label }),
     ...(withPdf === undefined ? {} : { pdf: withPdf })
   })

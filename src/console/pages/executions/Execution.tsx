@@ -24,7 +24,7 @@ import { usePageKeys } from "../../state/PageKeys.ts"
 import { Run, type RunData, SPANS_MAX } from "../../state/Run.ts"
 import { durationOf } from "./Executions.tsx"
 import { RunGraph } from "./RunGraph.tsx"
-import { SpanDrawer } from "./SpanDrawer.tsx"
+import { AbsentDrawer, SpanDrawer } from "./SpanDrawer.tsx"
 import { Timeline } from "./Timeline.tsx"
 
 const views = { timeline: "Timeline", graph: "Graph", log: "Log", json: "JSON" } as const
@@ -215,6 +215,7 @@ export const ExecutionPage = () => {
     )
   }
   const span = data.spans.find((one) => one.id === chosen)
+  const absent = data.dag?.nodes.find((node) => node.id === chosen && node.missing === true)
   return (
     <>
       <Head data={data} run={run} />
@@ -237,7 +238,7 @@ export const ExecutionPage = () => {
           <a href={evidencePath(data.execution)}>Evidence and share links…</a>
         </p>
       </div>
-      <div class={span === undefined ? "run" : "run with-drawer"}>
+      <div class={(span ?? absent) === undefined ? "run" : "run with-drawer"}>
         {view === "timeline" ? (
           <Timeline tree={tree} dag={data.dag} chosen={chosen} open={open} />
         ) : view === "graph" ? (
@@ -248,6 +249,13 @@ export const ExecutionPage = () => {
           <AsJson data={data} />
         )}
         {span === undefined ? undefined : <SpanDrawer key={span.id} span={span} close={close} />}
+        {absent === undefined ? undefined : (
+          <AbsentDrawer
+            key={absent.id}
+            span={{ id: absent.id, execution_id: data.execution.id }}
+            close={close}
+          />
+        )}
       </div>
     </>
   )

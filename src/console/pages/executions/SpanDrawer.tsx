@@ -1,4 +1,5 @@
 /** One span: what it was asked and answered, what it was given and returned, how it failed, all of it. */
+import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import type { Span, TraceEventList } from "../../../client/gen/Api.d.ts"
 import { useAnswer } from "../../api/Answer.ts"
@@ -89,8 +90,11 @@ const errorText = (error: NonNullable<Span["error"]>): unknown => {
   return lines.length === 0 ? error : lines.join("\n")
 }
 
-const EventsOf = ({ span }: { readonly span: Span }) => {
-  const answer = useAnswer<TraceEventList>(`/api/v1/spans/${encodeURIComponent(span.id)}/events`)
+type SpanAt = Pick<Span, "id" | "execution_id">
+
+const EventsOf = ({ execution_id, id: span }: SpanAt) => {
+  const path = `/api/v1/spans/${encodeURIComponent(span)}/events`
+  const answer = useAnswer<TraceEventList>(`${path}?${new URLSearchParams({ execution_id })}`)
   if (answer.data === undefined) {
     return answer.failure === undefined ? (
       <Loading what="its events" />
@@ -120,7 +124,7 @@ const EventsOf = ({ span }: { readonly span: Span }) => {
         ))}
       </ol>
       {next_cursor === undefined ? undefined : (
-        <p class="faint">There are more: GET /api/v1/spans/{span.id}/events has all of them.</p>
+        <p class="faint">There are more: GET {path} has all of them.</p>
       )}
     </>
   )
@@ -175,46 +179,68 @@ const Repairs = ({ span: { repairs = [] } }: { readonly span: Span }) =>
     </>
   )
 
+const Drawer = ({
+  children,
+  close,
+  title
+}: {
+  readonly title: string
+  readonly close: () => void
+  readonly children: ComponentChildren
+}) => {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => heading.current?.focus(), [])
+  return (
+    <aside class="drawer" aria-labelledby="drawer-title">
+      <header>
+        <h2 id="drawer-title" ref={heading} tabIndex={-1}>
+          {title}
+        </h2>
+        <button type="button" class="quiet" onClick={close}>
+          Close
+        </button>
+      </header>
+      {children}
+    </aside>
+  )
+}
+
+/** A span that others or its events name, but that was never sent. */
+export const AbsentDrawer = ({ close, span }: { readonly span: SpanAt; close: () => void }) => (
+  <Drawer title={span.id} close={close}>
+    <p class="faint">This span was never sent.</p>
+    <EventsOf {...span} />
+  </Drawer>
+)
+
 export const SpanDrawer = ({
   close,
   span
 }: {
   readonly span: Span
   readonly close: () => void
-}) => {
-  const title = useRef<HTMLHeadingElement>(null)
-  useEffect(() => title.current?.focus(), [])
-  return (
-    <aside class="drawer" aria-labelledby="drawer-title">
-      <header>
-        <h2 id="drawer-title" ref={title} tabIndex={-1}>
-          {span.name}
-        </h2>
-        <button type="button" class="quiet" onClick={close}>
-          Close
-        </button>
-      </header>
-      <p>
-        <RunStatus value={span.status} /> <span class="faint">{span.span_type}</span>{" "}
-        <Id value={span.id} /> <span class="number faint">{span.started_at}</span>
-      </p>
-      <Facts span={span} />
-      {span.error === undefined ? undefined : (
-        <>
-          <h3>Error</h3>
-          <div class="said failed-text" role="alert">
-            <Value value={errorText(span.error)} />
-          </div>
-        </>
-      )}
-      <Said span={span} />
-      <EventsOf span={span} />
-      <Repairs span={span} />
-      <h3>Span</h3>
-      <Json label="The span as JSON" value={span} />
-      <p class="actions">
-        <Copy label="Copy link" text={location.href} />
-      </p>
-    </aside>
-  )
-}
+}) => (
+  <Drawer title={span.name} close={close}>
+    <p>
+      <RunStatus value={span.status} /> <span class="faint">{span.span_type}</span>{" "}
+      <Id value={span.id} /> <span class="number faint">{span.started_at}</span>
+    </p>
+    <Facts span={span} />
+    {span.error === undefined ? undefined : (
+      <>
+        <h3>Error</h3>
+        <div class="said failed-text" role="alert">
+          <Value value={errorText(span.error)} />
+        </div>
+      </>
+    )}
+    <Said span={span} />
+    <EventsOf {...span} />
+    <Repairs span={span} />
+    <h3>Span</h3>
+    <Json label="The span as JSON" value={span} />
+    <p class="actions">
+      <Copy label="Copy link" text={location.href} />
+    </p>
+  </Drawer>
+)

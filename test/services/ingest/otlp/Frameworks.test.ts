@@ -2,6 +2,12 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
 import { hintsOf } from "../../../../src/domain/traces/GraphHints.ts"
+import {
+  ANY,
+  conventions,
+  type FieldName,
+  type FieldPath
+} from "../../../../src/domain/traces/MappingTable.ts"
 import { summaryOf } from "../../../../src/domain/traces/SpanSummary.ts"
 import { exportOf, type Json, operationsOf, plain, span } from "./support/Exports.ts"
 
@@ -62,6 +68,69 @@ describe("a span of a framework", () => {
       }
     })
   }
+
+  it("is there for each convention of the table", () => {
+    const sent = new Set(rows.flatMap(({ attributes }) => Object.keys(attributes)))
+    for (const { fields = {}, of, present = {}, rows: own = [], types = {} } of conventions) {
+      const paths = Object.values(fields).flat()
+      const names = [
+        ...[types, present, ...own.map(([when]) => when)].flatMap(Object.keys),
+        ...paths.map((path) => (typeof path === "string" ? path : path[0]))
+      ]
+      assert.isTrue(
+        names.some((name) => sent.has(name)),
+        of
+      )
+    }
+  })
+
+  it("has each field by each attribute alone that the table has for it", () => {
+    const said: Readonly<Record<FieldName, unknown>> = {
+      model: "m",
+      inputTokens: 7,
+      outputTokens: 7,
+      finishReasons: "stop",
+      sessionId: "s",
+      userId: "u",
+      cost: 0.5,
+      agentId: "a",
+      agentName: "n"
+    }
+    const attributeOf = (path: FieldPath, value: unknown): Json => {
+      if (typeof path === "string") return { [path]: value }
+      const [attribute, ...members] = path
+      const inner = members.reduceRight((held, member) => ({ [member]: held }), value)
+      return { [attribute]: JSON.stringify(inner) }
+    }
+    for (const { fields = {}, of, when = {} } of conventions) {
+      const met = Object.entries(when).map(([name, value]) => {
+        const one = typeof value === "string" ? value : value[0]!
+        return [name, one === ANY ? "x" : one.replaceAll("*", "x")]
+      })
+      for (const [field, paths] of Object.entries(fields)) {
+        for (const path of paths) {
+          const attributes = {
+            ...Object.fromEntries(met),
+            ...attributeOf(path, said[field as FieldName])
+          }
+          const { agentId, details, executionDetails } = spanOf({ of, attributes, type: "" })
+          const { finish_reasons, ...summary } = summaryOf({ metadata: details.metadata }) ?? {}
+          const found = {
+            model: summary.model,
+            inputTokens: summary.input_tokens,
+            outputTokens: summary.output_tokens,
+            finishReasons: finish_reasons?.join(),
+            sessionId: summary.session_id,
+            userId: summary.user_id,
+            cost: summary.cost,
+            agentId,
+            agentName: executionDetails.agent_name
+          }
+          assert.strictEqual(found[field as FieldName], said[field as FieldName], `${of}: ${path}`)
+        }
+      }
+    }
+  })
 
   it("says the same where its attributes have no room in it", () => {
     for (const row of rows) {

@@ -1,7 +1,7 @@
 /**
  * Recorded exports, changed at random: whatever is sent, each span is prepared or named as refused, what
  * is prepared can be stored, what becomes of a span does not depend on the others, and the executions
- * are the same in any order, in facts that verify. `npm run test:all` tries 100,000 exports in each
+ * are the same in any order, in facts that verify. Every repair comes about. `npm run test:all` tries 100,000 exports in each
  * encoding, `TEST_EXPORTS` says another number.
  */
 import { toBinary } from "@bufbuild/protobuf"
@@ -12,6 +12,11 @@ import { canonicalize } from "../../../../src/domain/json/CanonicalJson.ts"
 import type { JsonValue } from "../../../../src/domain/json/Json.ts"
 import { finish } from "../../../../src/domain/Slices.ts"
 import { recomputeFact } from "../../../../src/domain/traces/FactText.ts"
+import {
+  decidedRepairs,
+  type RepairCode,
+  repairCodes
+} from "../../../../src/domain/traces/Repairs.ts"
 import type { RecordOtlpSpan } from "../../../../src/domain/traces/TraceOperation.ts"
 import { decodeJson, decodeProtobuf } from "../../../../src/services/ingest/otlp/Decode.ts"
 import {
@@ -29,6 +34,13 @@ import { fromJsonText, preparedRead } from "./support/Exports.ts"
 const EXPORTS = Number(process.env["TEST_EXPORTS"] ?? (isWhole ? 100_000 : 1_000))
 /** After which executions whose parents never came have ended. */
 const A_LATER_TIME_SECONDS = 3_600
+/** Bytes of a record that brokers and clients take by default, and of its key and headers. */
+const RECORD_BYTES_MAX = 1_048_588
+const HEADERS_BYTES = 4_096
+
+/** The repairs that have come about. */
+const came = new Set<RepairCode>()
+
 const isStorable = (text: string): boolean =>
   text.isWellFormed()
   && !/(?<!\\)(?:\\\\)*\\u0000/.test(text)
@@ -81,12 +93,13 @@ const seen = (partition: Partition, executionId: string) => {
   }
 }
 
-/** Facts of the same hashes when they are computed again, each on the one before it. */
+/** Facts with room in a record, of the same hashes when they are computed again, each on the one before it. */
 const verify = ({ bodies }: Partition): void => {
   let before = GENESIS_HASH
   for (const body of bodies) {
     const { contentHash, detailsHash, exact, fact, hash } = recomputeFact(body)!
     assert.isTrue(exact)
+    assert.isBelow(Buffer.byteLength(body), RECORD_BYTES_MAX - HEADERS_BYTES)
     assert.deepStrictEqual(
       [fact.prev_hash, fact.hash, fact.content_hash, fact.details_hash],
       [before, hash, contentHash, detailsHash]
@@ -140,6 +153,7 @@ const check = (decoded: Decoded): number => {
   }
   const { flaws, request }: ReadRequest = decoded
   const prepared = preparedRead(decoded)
+  for (const { counts } of prepared.repaired) for (const code of counts.keys()) came.add(code)
   const compared = checkOrder(prepared)
   const became = becameOf(prepared)
   assert.strictEqual(became.size, countSpans(request))
@@ -183,5 +197,10 @@ describe("any export", () => {
     const request = "problem" in decoded ? fromJsonText(pick(random)) : decoded.request
     const bytes = toBinary(ExportTraceServiceRequestSchema, request)
     return finish(decodeProtobuf(random() < 0.3 ? bytes : broken(random, bytes)))
+  })
+
+  it.runIf(EXPORTS >= 1_000)("is repaired in every way that there is", () => {
+    const decided = new Set<RepairCode>(decidedRepairs)
+    assert.sameMembers([...came, ...decided], [...repairCodes])
   })
 })

@@ -445,6 +445,16 @@ describe("what can't be stored", () => {
       { dropped_events_count: 4 }
     ],
     [
+      { events: [{ ...event, attributes: [text("k", "1"), text("k", "2")] }] },
+      [{ code: "repeated_key", path: 'events[0].attributes["k"]' }],
+      {}
+    ],
+    [
+      { links: [{ ...other, attributes: [text("k", "1"), text("k", "2")] }] },
+      [{ code: "repeated_key", path: 'links[0].attributes["k"]' }],
+      { links: [{ trace_id: TRACE, span_id: other.spanId, attributes: { k: "2" } }] }
+    ],
+    [
       { endTimeUnixNano: "9300000000000000000" },
       [{ code: "impossible_time", path: "end_time_unix_nano", sent: "9300000000000000000" }],
       {}

@@ -92,6 +92,38 @@ const junk: ReadonlyArray<unknown> = [
   Array.from({ length: 1_200 }, () => ({ name: "e" }))
 ]
 
+const manyLinks = Array.from({ length: 300 }, (_, at) => ({
+  traceId: TRACE,
+  spanId: (at + 1).toString(16).padStart(16, "0")
+}))
+
+/** Members of a span that have to be repaired, which changes in any place seldom make. */
+const spoiled: ReadonlyArray<(span: Json) => Json> = [
+  ({ spanId, traceId }) => ({ links: [{ traceId, spanId }] }),
+  () => ({ links: manyLinks }),
+  () => ({ events: [{ name: "e" }] }),
+  () => ({ status: { code: 7 } }),
+  () => ({ name: "n".repeat(2_000) }),
+  () => ({ parentSpanId: "ab" }),
+  () => ({ startTimeUnixNano: "0" }),
+  () => ({ startTimeUnixNano: "9300000000000000000" }),
+  () => ({ endTimeUnixNano: "1" }),
+  () => ({ attributes: [attribute("k".repeat(5_000), {}), attribute("deep", nested(100))] })
+]
+
+const isRecord = (value: unknown): value is Json => typeof value === "object" && value !== null
+
+/** The records of a list by this name in some records, whatever they have become. */
+const listed = (records: ReadonlyArray<Json>, name: string): ReadonlyArray<Json> =>
+  records.flatMap((record) => (Array.isArray(record[name]) ? record[name].filter(isRecord) : []))
+
+const spoil = (random: Random, root: Json): void => {
+  const spans = ["resourceSpans", "scopeSpans", "spans"].reduce(listed, [root])
+  if (spans.length === 0) return
+  const span = oneOf(random, spans)
+  Object.assign(span, structuredClone(oneOf(random, spoiled)(span)))
+}
+
 /** A container anywhere in a value, the outer ones as often as the inner ones. */
 const containerIn = (random: Random, root: Json): Json => {
   let found = root
@@ -118,7 +150,8 @@ const change = (random: Random, root: Json): void => {
 
 export const changed = (random: Random): Json => {
   const body = structuredClone(pick(random))
-  for (let left = below(random, 5); left > 0; left--) change(random, body)
+  for (let left = below(random, 5); left > 0; left--)
+    (random() < 0.1 ? spoil : change)(random, body)
   return body
 }
 
