@@ -114,8 +114,20 @@ class ExecutionReplay {
   /** Number of the last fact taken. */
   folded = 0
 
-  constructor(followed: Followed) {
-    this.followed = followed
+  /** `madeRoom` is called where others needed its memory more. */
+  constructor(all: FollowedBytes, tenantId: string, madeRoom: () => void = () => {}) {
+    this.followed = all.begin(tenantId, () => {
+      this.drop()
+      madeRoom()
+    })
+  }
+
+  /** Nothing is known of it any more. */
+  drop(): void {
+    this.#view = new TraceView()
+    this.#own = []
+    this.#running.clear()
+    this.followed.release()
   }
 
   /** Facts that are in the store already, events left out of them. */
@@ -192,17 +204,20 @@ const EARLY_BYTES_MAX = 16 * 1_048_576
 /** One execution that is followed, kept as new as the topic. */
 class ExecutionChannel {
   readonly subscribers = new Set<Subscriber<LiveMessage>>()
-  readonly followed: Followed
   readonly #replay: ExecutionReplay
   /** Facts that arrive before the store has been read; undefined from then on. */
   #early: Array<{ readonly fact: TraceFact; readonly bytes: number }> | undefined = []
   #earlyBytes = 0
-  /** Something is missing: a caller that is here has to come again. */
+  /** Something is missing: it delivers nothing any more, and holds nothing. */
   isBroken = false
+  #isReplaced = false
 
-  constructor(followed: Followed) {
-    this.followed = followed
-    this.#replay = new ExecutionReplay(followed)
+  constructor(all: FollowedBytes, tenantId: string) {
+    this.#replay = new ExecutionReplay(all, tenantId, () => this.#break())
+  }
+
+  get followed(): Followed {
+    return this.#replay.followed
   }
 
   /** Facts that the store holds, in order. */
@@ -219,10 +234,18 @@ class ExecutionChannel {
   }
 
   offer(fact: TraceFact, bytes: number): void {
+    if (this.isBroken) return
     if (this.#early === undefined) return this.#take(fact, bytes)
     this.#earlyBytes += bytes
     if (this.#earlyBytes > EARLY_BYTES_MAX) return this.#break()
     this.#early.push({ fact, bytes })
+  }
+
+  /** True for the first caller that finds it broken: it sees to another one in its place. */
+  replace(): boolean {
+    const isFirst = !this.#isReplaced
+    this.#isReplaced = true
+    return isFirst
   }
 
   keepAlive(): void {
@@ -240,9 +263,9 @@ class ExecutionChannel {
 
   #break(): void {
     this.isBroken = true
-    this.#early = []
-    this.followed.release()
-    for (const subscriber of this.subscribers) subscriber.close()
+    this.#early = undefined
+    this.#replay.drop()
+    for (const subscriber of this.subscribers) subscriber.end()
   }
 }
 
@@ -277,10 +300,12 @@ class PartitionFeed {
     this.#tenants.set(tenantId, channels.set(executionId, channel))
   }
 
-  leave(tenantId: string, executionId: string): void {
+  /** Another one of the execution may have come in its place. */
+  leave(tenantId: string, executionId: string, channel: ExecutionChannel): void {
     const channels = this.#tenants.get(tenantId)
-    channels?.delete(executionId)
-    if (channels?.size === 0) this.#tenants.delete(tenantId)
+    if (channels?.get(executionId) !== channel) return
+    channels.delete(executionId)
+    if (channels.size === 0) this.#tenants.delete(tenantId)
   }
 
   keepAlive(): void {
@@ -303,6 +328,10 @@ class PartitionFeed {
 
 const notInTime = (cause: Error) => new LogUnavailable({ operation: "follow an execution", cause })
 
+const hasGap = Effect.suspend(() =>
+  Effect.fail(notInTime(new Error("the feed of the execution has a gap")))
+)
+
 const caughtUp = (tenantId: string) => caughtUpWithin(tenantId, "traces", REPLAY_TIMEOUT, notInTime)
 
 /** Two ids in one key; neither holds control characters. */
@@ -318,13 +347,13 @@ const makeChannel = (
     const store = yield* TraceStore
     const open = yield* RcMap.get(feeds, log.partitionOf(tenantId))
     const { feed } = open
-    const channel = new ExecutionChannel(followedBytes.begin(tenantId))
+    const channel = new ExecutionChannel(followedBytes, tenantId)
     const { followed } = channel
     yield* Effect.acquireRelease(
       Effect.sync(() => feed.join(tenantId, executionId, channel)),
       () =>
         Effect.sync(() => {
-          feed.leave(tenantId, executionId)
+          feed.leave(tenantId, executionId, channel)
           followed.release()
         })
     )
@@ -336,6 +365,7 @@ const makeChannel = (
       channel.load(bodies)
       if (followed.isTooLarge) return yield* new ExecutionTooLarge()
       if (followed.isOneTooMany) return yield* new TooMuchFollowed()
+      if (channel.isBroken) return yield* hasGap
     })
     yield* Stream.runForEach(scanned, load)
     channel.begin(reach)
@@ -365,8 +395,8 @@ const storedChanges = Effect.fnUntraced(function* (
   const reached = Effect.flatMap(catchingUpToHeads(tenantId, "traces"), (shown) =>
     shownWithin(shown, REPLAY_TIMEOUT, notInTime)
   )
-  const followed = followedBytes.begin(tenantId)
-  const replay = new ExecutionReplay(followed)
+  const replay = new ExecutionReplay(followedBytes, tenantId)
+  const { followed } = replay
   function* missedOf(rows: ReadonlyArray<StoredRow>): Sliced<ReadonlyArray<Uint8Array>> {
     const messages: Array<Uint8Array> = []
     for (const { body } of newestVersions(rows)) {
@@ -390,12 +420,12 @@ const storedChanges = Effect.fnUntraced(function* (
   )
   const messages = inReadTurns(tenantId, chunks).pipe(
     Stream.flatMap((chunk) => Stream.fromIterable(chunk)),
-    Stream.ensuring(Effect.sync(followed.release))
+    Stream.ensuring(Effect.sync(() => followed.release()))
   )
   return Stream.unwrap(Effect.as(reached, messages).pipe(Effect.provideContext(context)))
 })
 
-const makeTraceFeed = Effect.gen(function* () {
+const makeTraceFeed = Effect.fnUntraced(function* (followedBytes: FollowedBytes) {
   const context = yield* Effect.context<EventLog | Heads | TraceStore | ProjectionProgress>()
   const live = yield* LiveFeed
   const heads = yield* Heads
@@ -407,8 +437,15 @@ const makeTraceFeed = Effect.gen(function* () {
     lookup: (partition: number) => openFeed(heads, "traces", partition, new PartitionFeed()),
     idleTimeToLive: IDLE_TIME
   })
-  const followedBytes = new FollowedBytes()
   const channels = yield* RcMap.make({ lookup: makeChannel(feeds, followedBytes) })
+  /** A broken one is kept for as long as its last reader's response: who comes finds a new one. */
+  const openChannel = Effect.fnUntraced(function* (key: string) {
+    const found = yield* RcMap.get(channels, key)
+    if (!found.channel.isBroken) return found
+    if (found.channel.replace()) yield* RcMap.invalidate(channels, key)
+    const opened = yield* RcMap.get(channels, key)
+    return opened.channel.isBroken ? yield* hasGap : opened
+  })
 
   const subscribe: TraceFeed["Service"]["subscribe"] = Effect.fnUntraced(function* (subscription) {
     const { executionId, tenantId } = subscription
@@ -416,8 +453,7 @@ const makeTraceFeed = Effect.gen(function* () {
     const { final: deduplicate } = projection.of(tenantId)
     const known = yield* store.facts(tenantId, executionId, { kind: "execution" }, deduplicate)
     if (known.length === 0) return yield* new ExecutionUnknown()
-    const { channel, feed } = yield* RcMap.get(channels, `${tenantId}${SEPARATOR}${executionId}`)
-    if (channel.isBroken) return yield* notInTime(new Error("the feed of the execution has a gap"))
+    const { channel, feed } = yield* openChannel(`${tenantId}${SEPARATOR}${executionId}`)
     return yield* openStream<LiveMessage, never>(sources, subscription, {
       chain: "traces",
       stream: "execution",
@@ -432,8 +468,10 @@ const makeTraceFeed = Effect.gen(function* () {
 })
 
 /** Streams are counted by the LiveFeed, so that a tenant has one limit for all of them. */
-export const layerTraceFeed: Layer.Layer<
+export const layerTraceFeed = (
+  followedBytes = new FollowedBytes()
+): Layer.Layer<
   TraceFeed,
   never,
   EventLog | TraceStore | ProjectionProgress | Heads | Keys | LiveFeed
-> = Layer.effect(TraceFeed, makeTraceFeed)
+> => Layer.effect(TraceFeed, makeTraceFeed(followedBytes))

@@ -5,6 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { FollowedBytes } from "../../../src/actors/feeds/FollowedBytes.ts"
 import { LiveFeed } from "../../../src/actors/feeds/LiveFeed.ts"
 import { READER_LIMITS } from "../../../src/actors/feeds/Subscriber.ts"
 import { TraceFeed, type TraceSubscription } from "../../../src/actors/feeds/TraceFeed.ts"
@@ -475,6 +476,49 @@ describe("the end of a stream", () => {
       yield* Deferred.succeed(world.revoked, undefined)
       assert.strictEqual(text(yield* Stream.runCollect(bytes)), "retry: 3000\n")
     }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), whileTimePasses)
+  })
+})
+
+describe("a feed that makes room for others", () => {
+  it.effect("holds nothing, and is another one for who comes, while its readers are there", () => {
+    const world = new FeedWorld()
+    world.fetchMax = 100
+    const followed = new FollowedBytes(100_000)
+    const other = followed.begin("globex", () => {})
+    const writer = begun()
+    const commit = (from: number) => {
+      for (const fact of writer.facts.slice(from)) world.commit(fact)
+      world.project()
+    }
+    commit(0)
+    return Effect.gen(function* () {
+      const feed = yield* TraceFeed
+      const bytes = yield* feed.subscribe(subscription)
+      const read = yield* Effect.forkChild(Stream.runCollect(bytes))
+      yield* Effect.sleep(20)
+      for (let n = 0; n < 40; n++) writer.span(`s${n}`, RUN, { text: "x".repeat(1_000) })
+      commit(3)
+      yield* Effect.sleep(20)
+      assert.isAbove(followed.of(TENANT), 40_000)
+      other.add(40_000)
+      assert.strictEqual(followed.of(TENANT), 0)
+      other.release()
+      const next = yield* feed.subscribe(subscription)
+      const live = yield* Effect.forkChild(next.pipe(Stream.take(2), Stream.runCollect))
+      writer.event(1)
+      commit(43)
+      assert.deepStrictEqual(payloadsOf(yield* Fiber.join(live)), [[44, { n: 1 }]])
+      // What was delivered before is read all the same.
+      const seen = messagesOf(text(yield* Fiber.join(read)))
+      assert.deepStrictEqual(
+        seen.map(({ id }) => id),
+        Array.from({ length: 40 }, (_, n) => n + 4)
+      )
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(layerFeeds(world, 100, READER_LIMITS, followed)),
+      whileTimePasses
+    )
   })
 })
 
