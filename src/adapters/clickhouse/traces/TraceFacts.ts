@@ -52,9 +52,6 @@ const RECORDED_CALLS_MAX = 50_000
 /** Facts that are about no span have an empty text there. */
 const NAMED_SPAN = "span_id != ''"
 
-/** Bytes of an amendment that says no more than where its span is, or how it is called. */
-const SHORT_BYTES = 4_096
-
 /**
  * Of facts of which only the first or the last one counts, that one: what is sent again and again
  * makes a fact of all its details each time. `rows` are those that are looked at.
@@ -65,25 +62,42 @@ const counted = (store: StoreClient, rows: string, numbers: ReadonlyArray<string
 const lastOf = (condition: string): string => `maxIf(fact_number, ${condition})`
 
 const STARTED = "type = 'execution.started'"
-const ENDED = "type IN ('execution.ended', 'execution.resumed')"
-const ALL_CONTENTS = `type = 'span.amended' AND length(body) > ${SHORT_BYTES}`
+const ERASED = "type = 'execution.erased'"
+const OF_EXECUTION = [
+  `minIf(fact_number, ${STARTED})`,
+  lastOf(STARTED),
+  lastOf("type IN ('execution.ended', 'execution.resumed')"),
+  lastOf(ERASED)
+]
 
-/** What an execution and, with `ofSpan`, one of its spans are shown by. */
+/** Whether an amendment names a span; in its details, the same may be the name of anything. */
+const names = (member: string): string => `position(${WITHOUT_DETAILS}, '"${member}":"') > 0`
+
+const AMENDED = "type = 'span.amended'"
+const SPAN_STARTED = "type = 'span.started'"
+const LAST_OF_SPAN = [
+  SPAN_STARTED,
+  "type = 'span.ended'",
+  `${AMENDED} AND ${names("parent_span_id")}`,
+  `${AMENDED} AND ${names("shared_span_id")}`,
+  `${AMENDED} AND NOT ${names("parent_span_id")} AND NOT ${names("shared_span_id")}`
+]
+/** Amendments are of a span that has started, and may be older than its last start. */
+const OF_SPAN = [`minIf(fact_number, ${SPAN_STARTED})`, ...LAST_OF_SPAN.map(lastOf)]
+
+/** What an execution and, with `ofSpan`, one of its spans are shown by: ten rows at most. */
 const shownBy = (
   store: StoreClient,
   ofScope: (scope: string) => string,
   ofSpan?: string
 ): string => {
   const ofItself = ofScope(`scope = ${Scope.execution}`)
-  const itself =
-    `scope = ${Scope.execution} AND (NOT (${STARTED} OR ${ENDED})`
-    + ` OR ${counted(store, ofItself, [`minIf(fact_number, ${STARTED})`, lastOf(STARTED), lastOf(ENDED)])})`
+  const itself = `scope = ${Scope.execution} AND ${counted(store, ofItself, OF_EXECUTION)}`
   if (ofSpan === undefined) return itself
   const rows = `${ofScope(`scope = ${Scope.span}`)} AND ${ofSpan}`
-  const last = ["type = 'span.started'", "type = 'span.ended'", ALL_CONTENTS]
   return (
     `${STRUCTURE} AND (${itself} OR scope = ${Scope.span} AND ${ofSpan}`
-    + ` AND (NOT (${last.join(" OR ")}) OR ${counted(store, rows, last.map(lastOf))}))`
+    + ` AND ${counted(store, rows, OF_SPAN)})`
   )
 }
 
@@ -96,6 +110,11 @@ const selected = (
   switch (selection.kind) {
     case "execution":
       return shownBy(store, ofScope)
+    case "erasures":
+      return (
+        `scope = ${Scope.execution} AND ${ERASED}`
+        + ` AND JSONExtractString(body, 'created_at') IN ${textSet(selection.times)}`
+      )
     case "span":
       return shownBy(store, ofScope, `span_id = ${bind.string(selection.spanId)}`)
     case "event":

@@ -579,44 +579,56 @@ export const traceStoreContract = <E>(
       Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("again")
-        const long = { name: "s", metadata: { text: "x".repeat(10_000) } }
-        const amend = (details?: FactDetails, parent?: string) =>
-          chain.add(
-            "x",
-            {
-              type: "span.amended",
-              span_id: "a",
-              ...(parent === undefined ? {} : { parent_span_id: parent })
-            },
-            details
-          )
+        // In details, the names of members are those of anything.
+        const other = { payload: { name: "s", metadata: { shared_span_id: "a" } } }
+        const amend = (
+          said: { readonly parent_span_id?: string; readonly shared_span_id?: string },
+          details?: FactDetails
+        ) => chain.add("x", { type: "span.amended", span_id: "a", ...said }, details)
         const first = chain.start("x", { provisional: true })
-        chain.span("x", "a")
+        const begun = chain.span("x", "a")
         for (let n = 0; n < 20; n++) {
           chain.start("x", { provisional: true })
           chain.end("x", "FAILED")
           chain.add("x", { type: "execution.resumed" })
-          amend({ payload: long })
+          chain.add("x", { type: "execution.erased", reason: "r", erased_by: "key_1" })
+          amend({}, other)
+          amend({})
+          amend({ parent_span_id: `b${n}` })
+          amend({ parent_span_id: `b${n}`, shared_span_id: "c" })
         }
-        const moved = amend(undefined, "b")
-        const span = chain.span("x", "a")
+        const shared = amend({ shared_span_id: "c" })
+        const erased = chain.add("x", {
+          type: "execution.erased",
+          reason: "r",
+          erased_by: "key_1"
+        })
+        const moved = amend({ parent_span_id: "b" })
+        chain.span("x", "a")
         const start = chain.start("x")
-        const content = amend({ payload: long })
+        const span = chain.span("x", "a")
+        const content = amend({}, other)
         chain.endSpan("x", "a")
         const ended = chain.endSpan("x", "a")
         const end = chain.end("x")
         yield* stored(chain.all)
         const select = (selection: FactSelection) => store.facts("again", "x", selection, true)
-        assert.deepStrictEqual(yield* select({ kind: "execution" }), bodies([first, start, end]))
-        const shown = [first, moved, span, start, content, ended, end]
+        const shownByItself = bodies([first, erased, start, end])
+        assert.deepStrictEqual(yield* select({ kind: "execution" }), shownByItself)
         const of = yield* select({ kind: "span", spanId: "a" })
+        const shown = [first, begun, shared, erased, moved, start, span, content, ended, end]
         assert.deepStrictEqual(of, bodies(shown))
+        const { created_at } = parseFact(erased.body)!
+        const times = [created_at, "2000-01-01T00:00:00.000000Z"]
+        const isOfTime = (body: string) =>
+          body.includes('"type":"execution.erased"') && parseFact(body)!.created_at === created_at
+        const ofTimes = yield* select({ kind: "erasures", times })
+        assert.deepStrictEqual(ofTimes, bodies(chain.all).filter(isOfTime))
         // What is shown is what all of them add up to.
-        const facts = (all: ReadonlyArray<string>) => all.map((body) => parseFact(body)!)
-        assert.deepStrictEqual(
-          foldFacts(facts(of)).span("a"),
-          foldFacts(facts(bodies(chain.all))).span("a")
-        )
+        const facts = (all: ReadonlyArray<string>) => foldFacts(all.map((body) => parseFact(body)!))
+        const whole = facts(bodies(chain.all))
+        assert.deepStrictEqual(facts(of).span("a"), whole.span("a"))
+        assert.deepStrictEqual(facts(shownByItself).execution, whole.execution)
       })
     )
 
