@@ -19,6 +19,7 @@ import type { RowBinary } from "../client/RowBinary.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { pairSet, textSet } from "../client/TextSets.ts"
 import { insertRows } from "../topics/TopicTable.ts"
+import { countedOfExecutions, countedOfSpans, ERASED } from "./CountedFacts.ts"
 import { MARKED, markedFactOf } from "./MarkedFacts.ts"
 import { Scope } from "./TraceColumns.ts"
 import { factChunk, type PlacedFact } from "./TraceSlices.ts"
@@ -52,39 +53,6 @@ const RECORDED_CALLS_MAX = 50_000
 /** Facts that are about no span have an empty text there. */
 const NAMED_SPAN = "span_id != ''"
 
-/**
- * Of facts of which only the first or the last one counts, that one: what is sent again and again
- * makes a fact of all its details each time. `rows` are those that are looked at.
- */
-const counted = (store: StoreClient, rows: string, numbers: ReadonlyArray<string>): string =>
-  `fact_number IN (SELECT arrayJoin([${numbers.join(", ")}]) FROM ${store.facts} WHERE ${rows})`
-
-const lastOf = (condition: string): string => `maxIf(fact_number, ${condition})`
-
-const STARTED = "type = 'execution.started'"
-const ERASED = "type = 'execution.erased'"
-const OF_EXECUTION = [
-  `minIf(fact_number, ${STARTED})`,
-  lastOf(STARTED),
-  lastOf("type IN ('execution.ended', 'execution.resumed')"),
-  lastOf(ERASED)
-]
-
-/** Whether an amendment names a span; in its details, the same may be the name of anything. */
-const names = (member: string): string => `position(${WITHOUT_DETAILS}, '"${member}":"') > 0`
-
-const AMENDED = "type = 'span.amended'"
-const SPAN_STARTED = "type = 'span.started'"
-const LAST_OF_SPAN = [
-  SPAN_STARTED,
-  "type = 'span.ended'",
-  `${AMENDED} AND ${names("parent_span_id")}`,
-  `${AMENDED} AND ${names("shared_span_id")}`,
-  `${AMENDED} AND NOT ${names("parent_span_id")} AND NOT ${names("shared_span_id")}`
-]
-/** Amendments are of a span that has started, and may be older than its last start. */
-const OF_SPAN = [`minIf(fact_number, ${SPAN_STARTED})`, ...LAST_OF_SPAN.map(lastOf)]
-
 /** What an execution and, with `ofSpan`, one of its spans are shown by: ten rows at most. */
 const shownBy = (
   store: StoreClient,
@@ -92,12 +60,12 @@ const shownBy = (
   ofSpan?: string
 ): string => {
   const ofItself = ofScope(`scope = ${Scope.execution}`)
-  const itself = `scope = ${Scope.execution} AND ${counted(store, ofItself, OF_EXECUTION)}`
+  const itself = `scope = ${Scope.execution} AND ${countedOfExecutions(store, ofItself)}`
   if (ofSpan === undefined) return itself
   const rows = `${ofScope(`scope = ${Scope.span}`)} AND ${ofSpan}`
   return (
     `${STRUCTURE} AND (${itself} OR scope = ${Scope.span} AND ${ofSpan}`
-    + ` AND ${counted(store, rows, OF_SPAN)})`
+    + ` AND ${countedOfSpans(store, rows)})`
   )
 }
 

@@ -149,6 +149,21 @@ const everythingOf = (
 const byBytes = (left: string, right: string) =>
   Buffer.compare(Buffer.from(left), Buffer.from(right))
 
+/** Of the facts of one execution its own, as far as they count: of what was said again the last. */
+const countedOf = (facts: ReadonlyArray<Placed>): ReadonlyArray<Placed> => {
+  const isOf =
+    (...types: ReadonlyArray<Placed["type"]>) =>
+    ({ type }: Placed) =>
+      types.includes(type)
+  const counted = [
+    facts.find(isOf("execution.started")),
+    facts.findLast(isOf("execution.started")),
+    facts.findLast(isOf("execution.ended", "execution.resumed")),
+    facts.findLast(isOf("execution.erased"))
+  ]
+  return facts.filter((fact) => counted.includes(fact))
+}
+
 /** The executions that facts add up to, in the order of lists. */
 const executionsIn = (facts: ReadonlyArray<Placed>): ReadonlyArray<Execution> =>
   [...Map.groupBy(facts, ({ executionId }) => executionId).values()]
@@ -211,9 +226,7 @@ const modelPage = (facts: ReadonlyArray<Placed>, query: ExecutionPageQuery) => {
         || byBytes(left.id, right.id)
     )
   const own = (id: string) =>
-    bodies(
-      facts.filter(({ executionId, type }) => executionId === id && type.startsWith("execution."))
-    )
+    bodies(countedOf(facts.filter(({ executionId }) => executionId === id)))
   return {
     executions: matching.slice(offset, offset + limit).map(({ id }) => own(id)),
     total: matching.length
@@ -624,6 +637,20 @@ export const traceStoreContract = <E>(
           body.includes('"type":"execution.erased"') && parseFact(body)!.created_at === created_at
         const ofTimes = yield* select({ kind: "erasures", times })
         assert.deepStrictEqual(ofTimes, bodies(chain.all).filter(isOfTime))
+        // So do lists, and pages of spans of which one is too large by itself.
+        const page = yield* pageOf(everythingOf("again"), true)
+        assert.deepStrictEqual(page.executions, [shownByItself])
+        const query = { tenantId: "again", from: timeAt(0), to: timeAt(9) }
+        const overlapping = store.overlapping({ ...query, selection: "execution" })
+        const [ran] = (yield* Stream.runCollect(overlapping)).flat()
+        assert.deepStrictEqual(ran?.facts, shownByItself)
+        const bounds = { itemsMax: 10, bytesMax: 10_000 }
+        const { spans } = yield* store.spans("again", "x", undefined, bounds)
+        const ofSpan = shown.filter(({ type }) => type.startsWith("span."))
+        assert.deepStrictEqual(
+          spans.map(({ facts }) => facts),
+          [bodies(ofSpan)]
+        )
         // What is shown is what all of them add up to.
         const facts = (all: ReadonlyArray<string>) => foldFacts(all.map((body) => parseFact(body)!))
         const whole = facts(bodies(chain.all))
@@ -1523,14 +1550,16 @@ export const traceStoreContract = <E>(
             for (const selection of ["structure", "execution"] as const) {
               const query = { tenantId: "overlap", from, to, selection }
               const chunks = yield* Stream.runCollect(store.overlapping(query))
-              const wanted = ({ type }: Placed) =>
-                selection === "structure" ? type !== "span.event" : type.startsWith("execution.")
+              const wanted = (facts: ReadonlyArray<Placed>) =>
+                selection === "structure"
+                  ? facts.filter(({ type }) => type !== "span.event")
+                  : countedOf(facts)
               assert.deepStrictEqual(
                 chunks.flat(),
                 expected.map(
                   ({ id }): ExecutionFacts => ({
                     executionId: id,
-                    facts: bodies(factsById.get(id)!.filter(wanted)),
+                    facts: bodies(wanted(factsById.get(id)!)),
                     isLarge: false
                   })
                 )
@@ -1609,9 +1638,8 @@ export const traceStoreContract = <E>(
         assert.strictEqual(new Set(ids).size, 1_200)
         const factsById = Map.groupBy(chain.all, ({ executionId }) => executionId)
         for (const { executionId, facts, isLarge } of all) {
-          const own = factsById
-            .get(executionId)!
-            .filter(({ type }) => (isLarge ? type.startsWith("execution.") : type !== "span.event"))
+          const all = factsById.get(executionId)!
+          const own = isLarge ? countedOf(all) : all.filter(({ type }) => type !== "span.event")
           assert.deepStrictEqual(facts, bodies(own))
           assert.strictEqual(isLarge, executionId === "e0500" || executionId === "e0700")
         }
