@@ -387,6 +387,51 @@ describe("following an execution", () => {
     }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), whileTimePasses)
   })
 
+  for (const after of [undefined, 0]) {
+    const name = after === undefined ? "as it happens" : "to who resumes"
+    it.effect(
+      `tells in small pieces, and in order, what a fact says of many spans: ${name}`,
+      () => {
+        const world = new FeedWorld()
+        world.fetchMax = 1_000
+        const writer = begun()
+        for (let n = 0; n < 2_000; n++) writer.span(`s${n}`, RUN, { text: "x".repeat(100) })
+        const before = writer.facts.length
+        for (let n = 0; n < 3; n++) {
+          writer.end()
+          writer.write({ type: "execution.resumed" })
+          writer.event(n)
+        }
+        writer.endSpan("s1")
+        const commit = (from: number, to?: number) => {
+          for (const fact of writer.facts.slice(from, to)) world.commit(fact)
+          world.project()
+        }
+        commit(0, after === undefined ? before : undefined)
+        return Effect.gen(function* () {
+          const feed = yield* TraceFeed
+          const bytes = yield* feed.subscribe({ ...subscription, after })
+          const last = writer.facts.length
+          const reading = yield* Effect.forkChild(
+            bytes.pipe(
+              Stream.takeUntil((piece) => messagesOf(text([piece])).at(-1)?.id === last),
+              Stream.runCollect
+            )
+          )
+          yield* Effect.sleep(20)
+          if (after === undefined) commit(before)
+          const pieces = yield* Fiber.join(reading)
+          const from = after ?? before
+          const expected = writer.facts
+            .slice(from)
+            .flatMap((_, place) => expectedOf(writer.facts, from + place))
+          assert.deepStrictEqual(messagesOf(text(pieces)), expected)
+          for (const piece of pieces) assert.isBelow(piece.length, 100_000)
+        }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), whileTimePasses)
+      }
+    )
+  }
+
   it.effect("says nothing of the details any more once they are erased", () => {
     const world = new FeedWorld()
     const writer = new Writer()
