@@ -243,7 +243,9 @@ export interface FactLink {
 export type FactSelection =
   /** execution.* only: of its starts the first one, too. */
   | { readonly kind: "execution" }
-  /** execution.* and what one span says of itself, its events aside. */
+  /** Those that record an erasure, of these times; at least one. */
+  | { readonly kind: "erasures"; readonly times: ReadonlyArray<string> }
+  /** The same, and what one span says of itself, its events aside; of its starts the first one, too. */
   | { readonly kind: "span"; readonly spanId: string }
   /** One event, by its place in the execution. */
   | { readonly kind: "event"; readonly sequenceNumber: number }

@@ -137,7 +137,7 @@ const layerApi = (
   const { adminToken, bootstrapKeys, limits, roles, serviceName, trustedKeys } = config
   const keys = layerKeys({ adminToken, bootstrapKeys })
   const services = exportsOf(config, signer, report).pipe(
-    Layer.provideMerge(Layer.mergeAll(layerTraceFeed, layerReadiness(roles), layerConsoleBundle)),
+    Layer.provideMerge(Layer.mergeAll(layerTraceFeed(), layerReadiness(roles), layerConsoleBundle)),
     Layer.provideMerge(
       Layer.mergeAll(
         layerSelfVerification(config),

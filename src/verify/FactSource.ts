@@ -22,6 +22,8 @@ const INDEX_FAULTS_MAX = 100
 const NUMBER_FAULTS_MAX = 100
 /** Executions with erased facts whose erasure is looked up apart at most. */
 const LOOKUPS_MAX = 10_000
+/** Times of erasures that one statement looks for. */
+const TIMES_AT_ONCE = 1_000
 
 /** What is wrong with a fact's columns and content, wherever its place is. */
 export const contentFaults = (
@@ -143,11 +145,16 @@ const unexplained = Effect.fnUntraced(function* (
   for (const isAgain of [false, true]) {
     if (open.open.length === 0) return
     if (isAgain) yield* caughtUp(tenantId, "traces")
-    const executions = new Set(open.open.map(({ fact }) => fact.execution_id))
+    const executions = Map.groupBy(open.open, ({ fact }) => fact.execution_id)
     const found: Array<TraceFact> = []
-    for (const executionId of [...executions].slice(0, LOOKUPS_MAX)) {
-      const facts = yield* store.facts(tenantId, executionId, { kind: "execution" }, true)
-      found.push(...facts.flatMap((body) => erasureIn(body, tenantId, executionId) ?? []))
+    for (const [executionId, erased] of [...executions].slice(0, LOOKUPS_MAX)) {
+      for (let from = 0; from < erased.length; from += TIMES_AT_ONCE) {
+        const some = erased.slice(from, from + TIMES_AT_ONCE)
+        const times = some.map(({ fact }) => fact.erased_at ?? "")
+        const selection = { kind: "erasures", times } as const
+        const facts = yield* store.facts(tenantId, executionId, selection, true)
+        found.push(...facts.flatMap((body) => erasureIn(body, tenantId, executionId) ?? []))
+      }
     }
     const proven = yield* chained(
       found.map(({ chain_sequence, hash }) => ({ sequenceNumber: chain_sequence, hash }))

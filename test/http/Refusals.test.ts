@@ -4,6 +4,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { type ErrorCode, errorCodes, errorStatuses } from "../../src/http/messages/ApiError.ts"
+import { routeTable } from "../../src/http/server/RouteTable.ts"
 import { LogUnavailable } from "../../src/ports/EventLog.ts"
 import { CommandTooLarge } from "../../src/services/commands/CommandLog.ts"
 import { prunedPoint } from "../support/PrunedPoints.ts"
@@ -743,6 +744,27 @@ describe("refusals", () => {
     if (answer.status === 405) assert.isString(answer.headers.allow)
     for (const [name, value] of Object.entries(headers)) {
       assert.strictEqual(answer.headers[name], value)
+    }
+  })
+
+  it("are of every route the addresses without one of its ids, whatever key is sent", async () => {
+    const withIds = routeTable.filter(({ template }) => template.includes("/:"))
+    assert.isAtLeast(withIds.length, 20)
+    for (const { methods, segments } of withIds) {
+      for (const [at, segment] of segments.entries()) {
+        if (!segment.startsWith(":")) continue
+        const path = segments.map((one, place) => (place === at ? "" : one.replace(":", "")))
+        for (const method of methods) {
+          for (const key of [undefined, READ_KEY, WRITE_KEY, ADMIN_TOKEN]) {
+            const call = { method, ...(key === undefined ? {} : { key }) }
+            const { body, status } = await api.call(path.join("/"), call)
+            const said = `${method} ${path.join("/")}`
+            if (method !== "HEAD")
+              assert.include(body.error.message ?? body.error, "no such route", said)
+            assert.strictEqual(status, 404, said)
+          }
+        }
+      }
     }
   })
 

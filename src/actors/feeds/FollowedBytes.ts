@@ -1,6 +1,7 @@
 /**
  * How many bytes the executions that are followed are known by together, in this process and of one
- * tenant. Above that the next one that grows is closed, and the next one that is asked for is refused.
+ * tenant. Above what a tenant may, its next one that grows is closed, and the next one that it asks
+ * for is refused; above what all may, the largest of the tenant that follows the most makes room.
  */
 import { Tally } from "../../domain/Tally.ts"
 import type { TraceFact } from "../../domain/traces/TraceFact.ts"
@@ -29,45 +30,89 @@ export const heldBytes = ({ details }: TraceFact, textBytes: number): number =>
   textBytes + VALUE_BYTES * valuesIn(details)
 
 /** What one execution is counted for. */
-export interface Followed {
-  readonly bytes: number
+export class Followed {
+  readonly tenantId: string
+  readonly #all: FollowedBytes
+  readonly #makeRoom: () => void
+  #bytes = 0
+  #hasMadeRoom = false
+
+  constructor(all: FollowedBytes, tenantId: string, makeRoom: () => void) {
+    this.#all = all
+    this.tenantId = tenantId
+    this.#makeRoom = makeRoom
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
   /** True if more is known of it than may be of one execution. */
-  readonly isTooLarge: boolean
-  /** True if all that are followed, or those of its tenant, are known by more than they may be. */
-  readonly isOneTooMany: boolean
+  get isTooLarge(): boolean {
+    return this.#bytes > FOLLOWED_BYTES_MAX
+  }
+
+  /** True if its tenant follows more than it may, or it had to make room for others. */
+  get isOneTooMany(): boolean {
+    return this.#hasMadeRoom || this.#all.of(this.tenantId) > TENANT_FOLLOWED_BYTES_MAX
+  }
+
   /** Less for a number below zero. */
-  readonly add: (bytes: number) => void
+  add(bytes: number): void {
+    this.#bytes += bytes
+    this.#all.add(bytes, this)
+  }
+
   /** It is no longer followed. */
-  readonly release: () => void
+  release(): void {
+    this.add(-this.#bytes)
+  }
+
+  makeRoom(): void {
+    this.#hasMadeRoom = true
+    this.#makeRoom()
+    this.release()
+  }
 }
 
 export class FollowedBytes {
+  readonly #bytesMax: number
   readonly #bytes = new Tally()
+  readonly #followed = new Set<Followed>()
 
-  #isFull(tenantId: string): boolean {
-    const { total } = this.#bytes
-    return this.#bytes.of(tenantId) > TENANT_FOLLOWED_BYTES_MAX || total > ALL_FOLLOWED_BYTES_MAX
+  constructor(bytesMax = ALL_FOLLOWED_BYTES_MAX) {
+    this.#bytesMax = bytesMax
   }
 
-  begin(tenantId: string): Followed {
-    let own = 0
-    const add = (bytes: number) => {
-      own += bytes
-      this.#bytes.add(tenantId, bytes)
+  /** Of all tenants. */
+  get bytes(): number {
+    return this.#bytes.total
+  }
+
+  of(tenantId: string): number {
+    return this.#bytes.of(tenantId)
+  }
+
+  /** `makeRoom` is called once what is known of the execution has to be dropped. */
+  begin(tenantId: string, makeRoom: () => void): Followed {
+    return new Followed(this, tenantId, makeRoom)
+  }
+
+  /** For what is followed only. */
+  add(bytes: number, followed: Followed): void {
+    this.#bytes.add(followed.tenantId, bytes)
+    if (followed.bytes === 0) this.#followed.delete(followed)
+    else this.#followed.add(followed)
+    while (this.#bytes.total > this.#bytesMax) this.#largest()?.makeRoom()
+  }
+
+  /** Of the tenant that follows the most, what takes the most: small ones stay. */
+  #largest(): Followed | undefined {
+    let largest: Followed | undefined
+    for (const one of this.#followed) {
+      const more = this.of(one.tenantId) - this.of(largest?.tenantId ?? "")
+      if (more > 0 || (more === 0 && one.bytes > (largest?.bytes ?? 0))) largest = one
     }
-    const isFull = () => this.#isFull(tenantId)
-    return {
-      get bytes() {
-        return own
-      },
-      get isTooLarge() {
-        return own > FOLLOWED_BYTES_MAX
-      },
-      get isOneTooMany() {
-        return isFull()
-      },
-      add,
-      release: () => add(-own)
-    }
+    return largest
   }
 }

@@ -165,7 +165,7 @@ class TenantFeed {
     this.#isHandingOn = true
     const handedOn = inSlices(() => this.#handOn()).pipe(
       // What a reader was to be given would be missing.
-      Effect.onError(() => Effect.sync(() => this.subscribers.forEach((one) => one.close())))
+      Effect.onError(() => Effect.sync(() => this.subscribers.forEach((one) => one.end())))
     )
     return Effect.andThen(Effect.forkDetach(handedOn), this.#waited)
   })

@@ -237,7 +237,7 @@ export const openStream = Effect.fnUntraced(function* <E extends LiveMessage, Fa
   yield* Effect.forkScoped(
     keys
       .ended({ keyId, tenantId, ...defined({ session }) })
-      .pipe(Effect.andThen(Effect.sync(() => subscriber.close())))
+      .pipe(Effect.andThen(Effect.sync(() => subscriber.end())))
   )
   const missed =
     after === undefined || after >= head ? Stream.empty : keptAlive(yield* replay(after, head))

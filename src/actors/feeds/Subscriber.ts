@@ -179,7 +179,10 @@ export class Subscriber<E extends LiveMessage> {
   /** Newest event that the filter has passed over, and how many since the last id. */
   #skipped: number | undefined
   #skippedCount = 0
+  /** May anything be delivered to it still? */
   #isOpen = true
+  /** Is all that waited for it dropped? */
+  #isClosed = false
   /** Why it was closed, if it was for not keeping up. */
   closedFor: CloseReason | undefined
 
@@ -248,21 +251,29 @@ export class Subscriber<E extends LiveMessage> {
     return Stream.fromPull(Effect.succeed(next))
   }
 
-  /** The last of the stream; with a reason, because the reader does not keep up. */
-  close(reason?: CloseReason): void {
+  /** The last of the stream: what waits may still be read, and counts until it is. */
+  end(): void {
     if (!this.#isOpen) return
     this.#isOpen = false
-    this.closedFor = reason
+    for (const block of this.#early ?? []) this.#release(block.whole)
     this.#early = []
+    Queue.endUnsafe(this.#queue)
+  }
+
+  /**
+   * Nothing waits any more; with a reason, because the reader does not keep up: it reads the rest
+   * when it resumes.
+   */
+  close(reason?: CloseReason): void {
+    this.end()
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.closedFor = reason
     this.#readers.leave(this)
     for (const waiting of this.#held) this.#readers.release(waiting)
     this.#held.clear()
     this.#taken = this.#offered
-    // A reader that is closed reads the rest when it resumes, so its memory is freed now.
-    if (reason !== undefined) {
-      while (Queue.sizeUnsafe(this.#queue) > 0) Queue.takeUnsafe(this.#queue)
-    }
-    Queue.endUnsafe(this.#queue)
+    while (Queue.sizeUnsafe(this.#queue) > 0) Queue.takeUnsafe(this.#queue)
   }
 
   /** It looks at one event in a step. */

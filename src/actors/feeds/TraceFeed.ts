@@ -3,7 +3,7 @@
  * folded view per execution that has subscribers, each change serialised once. A subscriber that
  * can't keep up is closed and resumes by its last id; it never slows the others.
  */
-import { Context, Effect, Layer, RcMap, Schema, type Scope, Stream } from "effect"
+import { Context, Effect, Layer, Option, RcMap, Schema, type Scope, Stream } from "effect"
 import { inSlices } from "../../domain/InSlices.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 import { finish, type Sliced } from "../../domain/Slices.ts"
@@ -77,22 +77,43 @@ export class TraceFeed extends Context.Service<
 
 const encoder = new TextEncoder()
 
+/** Bytes of a piece of a message: what a fact says of many spans is made and handed on in several. */
+const PIECE_BYTES = 65_536
+
+type Part = readonly [event: string, data: unknown]
+
+function* partsOf(view: TraceView, change: TraceChange): Generator<Part, void> {
+  for (const id of change.spans) {
+    const span = view.span(id)
+    if (span !== undefined) yield ["span.updated", shownSpan(span)]
+  }
+  if (change.event !== undefined) yield ["trace.event", change.event]
+  if (change.execution) yield ["execution.updated", view.execution]
+}
+
+const textOf = ([event, data]: Part, id: string): string =>
+  `event: ${event}\n${id}data: ${JSON.stringify(data)}\n\n`
+
 /**
- * The messages of one fact in one piece. Only the last one has an id: a client that is cut off in
+ * The messages of one fact, in pieces. Only the last one has an id: a client that is cut off in
  * between resumes before the fact, so that it may see a state again but never misses one.
  */
-const toMessage = (view: TraceView, change: TraceChange, sequence: number): Uint8Array => {
-  const parts: Array<readonly [event: string, data: unknown]> = change.spans.flatMap((id) => {
-    const span = view.span(id)
-    return span === undefined ? [] : [["span.updated", shownSpan(span)] as const]
-  })
-  if (change.event !== undefined) parts.push(["trace.event", change.event])
-  if (change.execution) parts.push(["execution.updated", view.execution])
-  const text = parts.map(([event, data], at) => {
-    const id = at === parts.length - 1 ? `id: ${sequence}\n` : ""
-    return `event: ${event}\n${id}data: ${JSON.stringify(data)}\n\n`
-  })
-  return encoder.encode(text.join(""))
+function* piecesOf(
+  view: TraceView,
+  change: TraceChange,
+  sequenceNumber: number
+): Generator<LiveMessage, void> {
+  let text = ""
+  let last: Part | undefined
+  for (const part of partsOf(view, change)) {
+    if (last !== undefined) text += textOf(last, "")
+    last = part
+    if (text.length < PIECE_BYTES) continue
+    yield { sequenceNumber, message: encoder.encode(text) }
+    text = ""
+  }
+  if (last !== undefined) text += textOf(last, `id: ${sequenceNumber}\n`)
+  yield { sequenceNumber, message: encoder.encode(text) }
 }
 
 /** A fact as erasing leaves it. */
@@ -114,13 +135,26 @@ class ExecutionReplay {
   /** Number of the last fact taken. */
   folded = 0
 
-  constructor(followed: Followed) {
-    this.followed = followed
+  /** `madeRoom` is called where others needed its memory more. */
+  constructor(all: FollowedBytes, tenantId: string, madeRoom: () => void = () => {}) {
+    this.followed = all.begin(tenantId, () => {
+      this.drop()
+      madeRoom()
+    })
   }
 
-  /** Facts that are in the store already, events left out of them. */
-  load(bodies: ReadonlyArray<string>): void {
+  /** Nothing is known of it any more. */
+  drop(): void {
+    this.#view = new TraceView()
+    this.#own = []
+    this.#running.clear()
+    this.followed.release()
+  }
+
+  /** Facts that are in the store already, events left out of them; one in a step. */
+  *load(bodies: ReadonlyArray<string>): Sliced<void> {
     for (const body of bodies) {
+      yield
       const fact = parseFact(body)
       if (fact === undefined) continue
       this.#view.take(fact)
@@ -128,28 +162,30 @@ class ExecutionReplay {
     }
   }
 
-  take(fact: TraceFact, bytes: number): LiveMessage {
-    const sequenceNumber = fact.chain_sequence
-    const message = this.#fold(fact, bytes, (change) =>
-      toMessage(this.#view, change, sequenceNumber)
-    )
-    return { sequenceNumber, message }
+  /** What a fact says; the next one may be taken when all of it was given. */
+  *take(fact: TraceFact, bytes: number): Generator<LiveMessage, void> {
+    const change = this.#fold(fact, bytes)
+    yield* piecesOf(this.#view, change, fact.chain_sequence)
+    this.#forgetEnded(fact, bytes)
   }
 
   /** Take a fact of which nothing is to be said. */
   skip(fact: TraceFact, bytes: number): void {
-    this.#fold(fact, bytes, () => undefined)
+    this.#fold(fact, bytes)
+    this.#forgetEnded(fact, bytes)
   }
 
-  #fold<A>(fact: TraceFact, bytes: number, say: (change: TraceChange) => A): A {
+  #fold(fact: TraceFact, bytes: number): TraceChange {
     const change = this.#view.take(fact)
     this.folded = fact.fact_number
-    // The end of a span has to be published before the span is dropped.
     if (fact.type !== "span.ended") this.#keep(fact, bytes)
     if (fact.type === "execution.erased") this.#erase(fact.created_at)
-    const said = say(change)
+    return change
+  }
+
+  /** The end of a span has to be published before the span is dropped. */
+  #forgetEnded(fact: TraceFact, bytes: number): void {
     if (fact.type === "span.ended") this.#keep(fact, bytes)
-    return said
   }
 
   #keep(fact: TraceFact, bytes: number): void {
@@ -186,63 +222,134 @@ class ExecutionReplay {
   }
 }
 
-/** Bytes of facts that wait while the store is read. */
+/** Bytes of facts that wait while the store is read, or the pieces of one before are made. */
 const EARLY_BYTES_MAX = 16 * 1_048_576
+
+/** What a fact says. */
+type Pieces = Generator<LiveMessage, void>
+
+/** Work that is begun when all records of a batch have been delivered. */
+type Later = (work: () => Sliced<void>) => void
 
 /** One execution that is followed, kept as new as the topic. */
 class ExecutionChannel {
   readonly subscribers = new Set<Subscriber<LiveMessage>>()
-  readonly followed: Followed
   readonly #replay: ExecutionReplay
-  /** Facts that arrive before the store has been read; undefined from then on. */
+  readonly #later: Later
+  /** Facts that wait; undefined while none has to. */
   #early: Array<{ readonly fact: TraceFact; readonly bytes: number }> | undefined = []
   #earlyBytes = 0
-  /** Something is missing: a caller that is here has to come again. */
+  /** Something is missing: it delivers nothing any more, and holds nothing. */
   isBroken = false
+  #isReplaced = false
 
-  constructor(followed: Followed) {
-    this.followed = followed
-    this.#replay = new ExecutionReplay(followed)
+  constructor(all: FollowedBytes, tenantId: string, later: Later) {
+    this.#replay = new ExecutionReplay(all, tenantId, () => this.#break())
+    this.#later = later
+  }
+
+  get followed(): Followed {
+    return this.#replay.followed
   }
 
   /** Facts that the store holds, in order. */
-  load(bodies: ReadonlyArray<string>): void {
-    this.#replay.load(bodies)
+  load(bodies: ReadonlyArray<string>): Sliced<void> {
+    return this.#replay.load(bodies)
   }
 
   /** Go on after what the store holds. */
-  begin(factCount: number): void {
+  begin(factCount: number): Sliced<void> {
     this.#replay.folded = factCount
-    const early = this.#early ?? []
-    this.#early = undefined
-    for (const { bytes, fact } of early) this.#take(fact, bytes)
+    return this.#catchUp()
   }
 
   offer(fact: TraceFact, bytes: number): void {
+    if (this.isBroken) return
     if (this.#early === undefined) return this.#take(fact, bytes)
     this.#earlyBytes += bytes
     if (this.#earlyBytes > EARLY_BYTES_MAX) return this.#break()
     this.#early.push({ fact, bytes })
   }
 
+  /** True for the first caller that finds it broken: it sees to another one in its place. */
+  replace(): boolean {
+    const isFirst = !this.#isReplaced
+    this.#isReplaced = true
+    return isFirst
+  }
+
   keepAlive(): void {
     for (const subscriber of this.subscribers) subscriber.keepAlive()
   }
 
+  /** Facts that have waited, and those that come meanwhile. */
+  *#catchUp(): Sliced<void> {
+    for (let early = this.#early; early !== undefined && early.length > 0; early = this.#early) {
+      this.#early = []
+      this.#earlyBytes = 0
+      for (const { bytes, fact } of early) {
+        yield
+        const pieces = this.#piecesOf(fact, bytes)
+        if (pieces !== undefined) yield* this.#tellAll(pieces.next(), pieces)
+        if (this.isBroken) return
+      }
+    }
+    this.#early = undefined
+  }
+
   #take(fact: TraceFact, bytes: number): void {
+    const pieces = this.#piecesOf(fact, bytes)
+    if (pieces === undefined) return
+    finish(this.#tell(pieces.next()))
+    const second = pieces.next()
+    if (second.done === true) return this.#check()
+    // What follows the fact waits until all of it was told.
+    this.#early = []
+    this.#later(() => this.#tellRest(second, pieces))
+  }
+
+  /** What is to be told of a fact; undefined if it is known, or another one is missing before it. */
+  #piecesOf(fact: TraceFact, bytes: number): Pieces | undefined {
     const { folded } = this.#replay
-    if (this.isBroken || fact.fact_number <= folded) return
-    if (fact.fact_number > folded + 1) return this.#break()
-    const block = new LiveBlock([this.#replay.take(fact, bytes)])
-    for (const subscriber of this.subscribers) finish(subscriber.deliver(block))
+    if (fact.fact_number === folded + 1) return this.#replay.take(fact, bytes)
+    if (fact.fact_number > folded) this.#break()
+    return undefined
+  }
+
+  *#tell(piece: IteratorResult<LiveMessage, void>): Sliced<void> {
+    if (piece.done === true) return
+    const block = new LiveBlock([piece.value])
+    for (const subscriber of this.subscribers) yield* subscriber.deliver(block)
+  }
+
+  *#tellAll(first: IteratorResult<LiveMessage, void>, pieces: Pieces): Sliced<void> {
+    for (let piece = first; piece.done !== true && !this.isBroken; piece = pieces.next()) {
+      yield* this.#tell(piece)
+      yield
+    }
+    if (!this.isBroken) this.#check()
+  }
+
+  *#tellRest(second: IteratorResult<LiveMessage, void>, pieces: Pieces): Sliced<void> {
+    let isTold = false
+    try {
+      yield* this.#tellAll(second, pieces)
+      if (!this.isBroken) yield* this.#catchUp()
+      isTold = true
+    } finally {
+      if (!isTold) this.#break()
+    }
+  }
+
+  #check(): void {
     if (this.followed.isTooLarge || this.followed.isOneTooMany) this.#break()
   }
 
   #break(): void {
     this.isBroken = true
-    this.#early = []
-    this.followed.release()
-    for (const subscriber of this.subscribers) subscriber.close()
+    this.#early = undefined
+    this.#replay.drop()
+    for (const subscriber of this.subscribers) subscriber.end()
   }
 }
 
@@ -271,16 +378,19 @@ const executionIdOf = (body: Buffer): string | undefined => {
 /** The followed executions of one partition, by tenant and id. */
 class PartitionFeed {
   readonly #tenants = new Map<string, Map<string, ExecutionChannel>>()
+  #work: Array<() => Sliced<void>> = []
 
   join(tenantId: string, executionId: string, channel: ExecutionChannel): void {
     const channels = this.#tenants.get(tenantId) ?? new Map<string, ExecutionChannel>()
     this.#tenants.set(tenantId, channels.set(executionId, channel))
   }
 
-  leave(tenantId: string, executionId: string): void {
+  /** Another one of the execution may have come in its place. */
+  leave(tenantId: string, executionId: string, channel: ExecutionChannel): void {
     const channels = this.#tenants.get(tenantId)
-    channels?.delete(executionId)
-    if (channels?.size === 0) this.#tenants.delete(tenantId)
+    if (channels?.get(executionId) !== channel) return
+    channels.delete(executionId)
+    if (channels.size === 0) this.#tenants.delete(tenantId)
   }
 
   keepAlive(): void {
@@ -297,11 +407,21 @@ class PartitionFeed {
     if (fact !== undefined) channel?.offer(fact, heldBytes(fact, value.length))
   }
 
-  /** Each change has gone out when it was delivered. */
-  readonly flush = Effect.void
+  readonly later: Later = (work) => void this.#work.push(work)
+
+  /** Most changes have gone out when they were delivered. */
+  readonly flush = Effect.suspend(() =>
+    Effect.forEach(this.#work.splice(0), (work) => Effect.forkDetach(inSlices(work)), {
+      discard: true
+    })
+  )
 }
 
 const notInTime = (cause: Error) => new LogUnavailable({ operation: "follow an execution", cause })
+
+const hasGap = Effect.suspend(() =>
+  Effect.fail(notInTime(new Error("the feed of the execution has a gap")))
+)
 
 const caughtUp = (tenantId: string) => caughtUpWithin(tenantId, "traces", REPLAY_TIMEOUT, notInTime)
 
@@ -318,13 +438,13 @@ const makeChannel = (
     const store = yield* TraceStore
     const open = yield* RcMap.get(feeds, log.partitionOf(tenantId))
     const { feed } = open
-    const channel = new ExecutionChannel(followedBytes.begin(tenantId))
+    const channel = new ExecutionChannel(followedBytes, tenantId, feed.later)
     const { followed } = channel
     yield* Effect.acquireRelease(
       Effect.sync(() => feed.join(tenantId, executionId, channel)),
       () =>
         Effect.sync(() => {
-          feed.leave(tenantId, executionId)
+          feed.leave(tenantId, executionId, channel)
           followed.release()
         })
     )
@@ -333,12 +453,13 @@ const makeChannel = (
     if (reach === undefined) return yield* new ExecutionUnknown()
     const scanned = inReadTurns(tenantId, store.scan(tenantId, executionId, reach))
     const load = Effect.fnUntraced(function* (bodies: ReadonlyArray<string>) {
-      channel.load(bodies)
+      yield* inSlices(() => channel.load(bodies))
       if (followed.isTooLarge) return yield* new ExecutionTooLarge()
       if (followed.isOneTooMany) return yield* new TooMuchFollowed()
+      if (channel.isBroken) return yield* hasGap
     })
     yield* Stream.runForEach(scanned, load)
-    channel.begin(reach)
+    yield* inSlices(() => channel.begin(reach))
     return { channel, feed: open }
   })
 
@@ -353,6 +474,25 @@ const newestVersions = (rows: ReadonlyArray<StoredRow>): ReadonlyArray<StoredRow
   return kept
 }
 
+/** Bytes of pieces that are made before the client takes them. */
+const MADE_BYTES = 262_144
+
+/** The next of them, and whether they are the last. */
+function* nextPieces(
+  pieces: Iterator<Uint8Array | undefined, void>
+): Sliced<readonly [some: ReadonlyArray<Uint8Array>, isLast: boolean]> {
+  const some: Array<Uint8Array> = []
+  for (let bytes = 0; bytes < MADE_BYTES; ) {
+    yield
+    const next = pieces.next()
+    if (next.done === true) return [some, true]
+    if (next.value === undefined) continue
+    some.push(next.value)
+    bytes += next.value.length
+  }
+  return [some, false]
+}
+
 /** The changes after a place up to the head, from the store. */
 const storedChanges = Effect.fnUntraced(function* (
   { executionId, tenantId }: TraceSubscription,
@@ -365,37 +505,43 @@ const storedChanges = Effect.fnUntraced(function* (
   const reached = Effect.flatMap(catchingUpToHeads(tenantId, "traces"), (shown) =>
     shownWithin(shown, REPLAY_TIMEOUT, notInTime)
   )
-  const followed = followedBytes.begin(tenantId)
-  const replay = new ExecutionReplay(followed)
-  function* missedOf(rows: ReadonlyArray<StoredRow>): Sliced<ReadonlyArray<Uint8Array>> {
-    const messages: Array<Uint8Array> = []
+  const replay = new ExecutionReplay(followedBytes, tenantId)
+  const { followed } = replay
+  /** One piece, or a fact that none is told of, in a step. */
+  function* missedOf(rows: ReadonlyArray<StoredRow>): Generator<Uint8Array | undefined, void> {
     for (const { body } of newestVersions(rows)) {
       yield
       const fact = parseFact(body)
       if (fact === undefined || fact.fact_number <= replay.folded) continue
       const isMissed = fact.chain_sequence > after && fact.chain_sequence <= head
       const bytes = heldBytes(fact, body.length)
-      if (isMissed) messages.push(replay.take(fact, bytes).message)
-      else replay.skip(fact, bytes)
+      if (!isMissed) replay.skip(fact, bytes)
+      else for (const { message } of replay.take(fact, bytes)) yield message
     }
-    return messages
   }
-  const chunks = Stream.suspend(() => store.rows(tenantId, executionId)).pipe(
-    Stream.mapEffect((rows) => inSlices(() => missedOf(rows))),
-    Stream.mapEffect((chunk) =>
-      followed.isOneTooMany
-        ? Effect.fail(notInTime(new Error("too much is followed")))
-        : Effect.succeed(chunk)
+  const pieces = (rows: ReadonlyArray<StoredRow>) => {
+    const missed = missedOf(rows)
+    return Stream.paginate(undefined, () =>
+      Effect.flatMap(
+        inSlices(() => nextPieces(missed)),
+        ([some, isLast]) =>
+          followed.isOneTooMany
+            ? Effect.fail(notInTime(new Error("too much is followed")))
+            : Effect.succeed([some, isLast ? Option.none() : Option.some(undefined)] as const)
+      )
     )
-  )
-  const messages = inReadTurns(tenantId, chunks).pipe(
-    Stream.flatMap((chunk) => Stream.fromIterable(chunk)),
-    Stream.ensuring(Effect.sync(followed.release))
-  )
+  }
+  const messages = inReadTurns(
+    tenantId,
+    Stream.flatMap(
+      Stream.suspend(() => store.rows(tenantId, executionId)),
+      pieces
+    )
+  ).pipe(Stream.ensuring(Effect.sync(() => followed.release())))
   return Stream.unwrap(Effect.as(reached, messages).pipe(Effect.provideContext(context)))
 })
 
-const makeTraceFeed = Effect.gen(function* () {
+const makeTraceFeed = Effect.fnUntraced(function* (followedBytes: FollowedBytes) {
   const context = yield* Effect.context<EventLog | Heads | TraceStore | ProjectionProgress>()
   const live = yield* LiveFeed
   const heads = yield* Heads
@@ -407,8 +553,15 @@ const makeTraceFeed = Effect.gen(function* () {
     lookup: (partition: number) => openFeed(heads, "traces", partition, new PartitionFeed()),
     idleTimeToLive: IDLE_TIME
   })
-  const followedBytes = new FollowedBytes()
   const channels = yield* RcMap.make({ lookup: makeChannel(feeds, followedBytes) })
+  /** A broken one is kept for as long as its last reader's response: who comes finds a new one. */
+  const openChannel = Effect.fnUntraced(function* (key: string) {
+    const found = yield* RcMap.get(channels, key)
+    if (!found.channel.isBroken) return found
+    if (found.channel.replace()) yield* RcMap.invalidate(channels, key)
+    const opened = yield* RcMap.get(channels, key)
+    return opened.channel.isBroken ? yield* hasGap : opened
+  })
 
   const subscribe: TraceFeed["Service"]["subscribe"] = Effect.fnUntraced(function* (subscription) {
     const { executionId, tenantId } = subscription
@@ -416,8 +569,7 @@ const makeTraceFeed = Effect.gen(function* () {
     const { final: deduplicate } = projection.of(tenantId)
     const known = yield* store.facts(tenantId, executionId, { kind: "execution" }, deduplicate)
     if (known.length === 0) return yield* new ExecutionUnknown()
-    const { channel, feed } = yield* RcMap.get(channels, `${tenantId}${SEPARATOR}${executionId}`)
-    if (channel.isBroken) return yield* notInTime(new Error("the feed of the execution has a gap"))
+    const { channel, feed } = yield* openChannel(`${tenantId}${SEPARATOR}${executionId}`)
     return yield* openStream<LiveMessage, never>(sources, subscription, {
       chain: "traces",
       stream: "execution",
@@ -432,8 +584,10 @@ const makeTraceFeed = Effect.gen(function* () {
 })
 
 /** Streams are counted by the LiveFeed, so that a tenant has one limit for all of them. */
-export const layerTraceFeed: Layer.Layer<
+export const layerTraceFeed = (
+  followedBytes = new FollowedBytes()
+): Layer.Layer<
   TraceFeed,
   never,
   EventLog | TraceStore | ProjectionProgress | Heads | Keys | LiveFeed
-> = Layer.effect(TraceFeed, makeTraceFeed)
+> => Layer.effect(TraceFeed, makeTraceFeed(followedBytes))

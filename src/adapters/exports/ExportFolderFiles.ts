@@ -1,10 +1,10 @@
 /**
  * The folder of exports as files: below it a folder for each tenant, named by a hash, with a record
  * `exp_….json` of each job, its file `exp_….data`, and `exp_….stop` where its end was asked for.
- * What is being written ends with `.partial`.
+ * What is being written ends with `.partial`. Every file is written anew, and no link is followed.
  */
 import { randomBytes } from "node:crypto"
-import { createReadStream, promises as fs, type StatsFs } from "node:fs"
+import { constants, createReadStream, promises as fs, type StatsFs } from "node:fs"
 import { join } from "node:path"
 import { NodeStream } from "@effect/platform-node"
 import { Effect, Layer, Stream } from "effect"
@@ -20,6 +20,8 @@ import { FileSink } from "./FileSink.ts"
 
 const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
+/** A link in place of a file is an error: it would lead out of the folder. */
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW
 /** Hex digits of a tenant's folder: 128 bits. */
 const FOLDER_DIGITS = 32
 /** Bytes of the disk that exports leave free: the log and the store may be on the same one. */
@@ -71,7 +73,7 @@ const makePaths = (root: string) => {
 const writeWhole = async (path: string, text: string): Promise<void> => {
   const aside = `${path}.${randomBytes(8).toString("hex")}.partial`
   try {
-    await fs.writeFile(aside, text, { mode: FILE_MODE, flush: true })
+    await fs.writeFile(aside, text, { mode: FILE_MODE, flag: "wx", flush: true })
     await fs.rename(aside, path)
   } catch (cause) {
     await fs.rm(aside, { force: true })
@@ -79,11 +81,18 @@ const writeWhole = async (path: string, text: string): Promise<void> => {
   }
 }
 
+/** Makes the folder of a tenant where there is none. */
+const makeFolder = async (path: string): Promise<void> => {
+  await fs.mkdir(path, { recursive: true, mode: FOLDER_MODE })
+  if ((await fs.lstat(path)).isSymbolicLink()) throw new Error(`${path} is a link: remove it`)
+}
+
 /** A record, and whether there is a wish to stop beside it. */
 const readKept = async (folder: string, id: string): Promise<KeptJob | undefined> => {
-  const text = await ifThere(fs.readFile(join(folder, `${id}${suffixes.record}`), "utf8"))
+  const record = join(folder, `${id}${suffixes.record}`)
+  const text = await ifThere(fs.readFile(record, { encoding: "utf8", flag: READ }))
   if (text === undefined) return undefined
-  const stop = await ifThere(fs.stat(join(folder, `${id}${suffixes.stop}`)))
+  const stop = await ifThere(fs.lstat(join(folder, `${id}${suffixes.stop}`)))
   return { job: readJob(text), isStopped: stop !== undefined }
 }
 
@@ -130,9 +139,11 @@ const keptIn = Effect.fnUntraced(function* ({ attempt }: Places, folder: string)
 const openPartial = ({ attempt, look, pathOf, tenantFolder }: Places, name: JobName) =>
   Effect.acquireRelease(
     attempt(async () => {
-      await fs.mkdir(tenantFolder(name.tenant_id), { recursive: true, mode: FOLDER_MODE })
+      await makeFolder(tenantFolder(name.tenant_id))
       await look()
-      return fs.open(pathOf(name, "partial"), "w", FILE_MODE)
+      const path = pathOf(name, "partial")
+      await fs.rm(path, { force: true })
+      return fs.open(path, "wx", FILE_MODE)
     }),
     (handle) =>
       Effect.promise(async () => {
@@ -183,18 +194,19 @@ export const layerExportFolder = (settings: FolderSettings): Layer.Layer<ExportF
     }),
     save: (job: ExportJob) =>
       attempt(async () => {
-        await fs.mkdir(tenantFolder(job.tenant_id), { recursive: true, mode: FOLDER_MODE })
+        await makeFolder(tenantFolder(job.tenant_id))
         await writeWhole(pathOf(job, "record"), `${JSON.stringify(job)}\n`)
       }),
-    stop: (name) => attempt(() => fs.writeFile(pathOf(name, "stop"), "", { mode: FILE_MODE })),
+    stop: (name) => attempt(() => writeWhole(pathOf(name, "stop"), "")),
     write: writeTo(places),
     read: (name) =>
       attempt(async () => {
         const path = pathOf(name, "file")
-        const found = await ifThere(fs.stat(path))
-        if (found === undefined) return undefined
+        const found = await ifThere(fs.lstat(path))
+        if (found?.isFile() !== true) return undefined
         const content = NodeStream.fromReadable<Uint8Array, ExportFolderUnusable>({
-          evaluate: () => createReadStream(path),
+          // A number too, which its type does not say.
+          evaluate: () => createReadStream(path, { flags: READ as unknown as string }),
           onError: (cause) => problemOf(root, cause)
         })
         return { bytes: found.size, content }

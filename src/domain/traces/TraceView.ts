@@ -42,6 +42,19 @@ export const toTraceEvent = (
 /** What was sent besides may be large, and is not shown. */
 const withoutPayload = ({ details: _, ...fact }: SpanAmended): SpanAmended => fact
 
+/** What an amendment says, as far as a later one that says the same replaces it. */
+const kindOf = ({ parent_span_id, shared_span_id }: SpanAmended): string =>
+  `${parent_span_id !== undefined} ${shared_span_id !== undefined}`
+
+/** Those that count once another one has come: of each kind the last, in order. */
+const amendedBy = (
+  amendments: ReadonlyArray<SpanAmended>,
+  next: SpanAmended
+): ReadonlyArray<SpanAmended> => [
+  ...amendments.filter((one) => kindOf(one) !== kindOf(next)),
+  withoutPayload(next)
+]
+
 /** Mutable; one per execution, and it never looks at another's facts. */
 export class TraceView {
   #first: Started | undefined
@@ -117,7 +130,7 @@ export class TraceView {
         const facts = this.#spans.get(fact.span_id)
         if (facts === undefined) return { execution: false, spans: [] }
         if (fact.type === "span.ended") facts.ended = fact
-        else facts.amendments = [...facts.amendments, withoutPayload(fact)]
+        else facts.amendments = amendedBy(facts.amendments, fact)
         return { execution: false, spans: [fact.span_id] }
       }
       case "span.event":

@@ -9,7 +9,7 @@ import { isClientId } from "../../domain/Identifiers.ts"
 import { inReadTurn } from "../../domain/TenantTurns.ts"
 import { EventStore, type StatsGroup } from "../../ports/EventStore.ts"
 import { Api } from "../Api.ts"
-import { json, jsonText } from "../messages/Answer.ts"
+import { jsonText, longJson } from "../messages/Answer.ts"
 import { notFound } from "../messages/ApiError.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
@@ -44,7 +44,7 @@ export const layerQueryHandlers = HttpApiBuilder.group(
             store.stats({ tenantId, ...query }, deduplicate)
           )
           const { buckets, groups, missing, numbers, other, total } = stats
-          return json({
+          return yield* longJson({
             groups: groups.map(shownGroup),
             other,
             buckets: buckets?.map(({ start, ...group }) => ({ start, ...shownGroup(group) })),

@@ -4,6 +4,8 @@
  */
 import { Cause, Effect, Option } from "effect"
 import { HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { inSlices } from "../../domain/InSlices.ts"
+import { jsonInSteps } from "../../domain/json/JsonText.ts"
 import { ApiError, errorBody, errorHeaders } from "./ApiError.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import { type Failure, toApiError } from "./Failure.ts"
@@ -76,8 +78,21 @@ export const jsonText = (
   HttpServerResponse.text(body, { ...options, contentType: "application/json" })
 
 /** A JSON answer that is bytes already. */
-export const jsonBytes = (body: Uint8Array): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.uint8Array(body, { contentType: "application/json" })
+export const jsonBytes = (
+  body: Uint8Array,
+  options: AnswerOptions = {}
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.uint8Array(body, { ...options, contentType: "application/json" })
+
+/** A JSON answer made of a value whose lists may be long, an element of them in a step. */
+export const longJson = (
+  body: object,
+  options: AnswerOptions = {}
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.map(
+    inSlices(() => jsonInSteps(body)),
+    (bytes) => jsonBytes(bytes, options)
+  )
 
 /** A JSON answer made of a value. */
 export const json = (

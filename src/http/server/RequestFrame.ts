@@ -69,14 +69,6 @@ const unknownRoute = (method: string, path: string): ApiError => {
   return noSuchRoute(isOwn ? undefined : meantRoute(method, path))
 }
 
-/** The router would give the method of a wildcard's route to a path that a literal names. */
-const withinMethods = (app: App<unknown>, method: string, path: string): App<unknown> => {
-  const allowed = allowedMethods(path)
-  return allowed.length === 0 || allowed.includes(method)
-    ? app
-    : errorResponse(unknownRoute(method, path))
-}
-
 /** True if the process, not the client, has given up the request. */
 const isStopped = (cause: Cause.Cause<unknown>): boolean =>
   !cause.reasons.some(({ annotations }) => annotations.has(HttpServerError.ClientAbort.key))
@@ -91,6 +83,22 @@ const unknownAnswer = (method: string, path: string, missingPage: MissingPage): 
   return missingPage === undefined || error.status !== 404 || !/^(?:GET|HEAD)$/.test(method)
     ? answer
     : toBrowsers(Effect.map(missingPage, HttpServerResponse.setStatus(404)), answer)
+}
+
+/** `/v1/events//erase`: the router would take the empty text for an id. */
+const lacksSegment = (path: string): boolean => path !== "/" && path.split("/").includes("", 1)
+
+/** The router would give the method of a wildcard's route to a path that a literal names. */
+const withinMethods = (
+  app: App<unknown>,
+  method: string,
+  path: string,
+  missingPage: MissingPage
+): App<unknown> => {
+  const allowed = allowedMethods(path)
+  if (allowed.includes(method)) return app
+  if (allowed.length > 0) return errorResponse(unknownRoute(method, path))
+  return lacksSegment(path) ? unknownAnswer(method, path, missingPage) : app
 }
 
 /** An answer for what no handler has answered. A client that has gone needs none. */
@@ -275,7 +283,7 @@ export const makeRequestFrame = Effect.fnUntraced(function* (missingPage: Missin
 
       const asked = lacksHost(incoming)
         ? errorResponse(hostMissing)
-        : withinMethods(app, request.method, path)
+        : withinMethods(app, request.method, path, missingPage)
       const answer = answered(allowOrigins(asked), request.method, path, missingPage).pipe(
         Effect.flatMap((response) => {
           const held = answers.held(request, response, ownerOf(facts))

@@ -6,6 +6,7 @@
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { inSlices } from "../../domain/InSlices.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import { inReadTurn, inReadTurns } from "../../domain/TenantTurns.ts"
 import { aggregatedGraphOf } from "../../domain/traces/AggregatedGraph.ts"
@@ -15,7 +16,7 @@ import { TraceStore } from "../../ports/TraceStore.ts"
 import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
 import { TraceVerifier } from "../../verify/TraceVerifier.ts"
 import type { RequestOf } from "../contract/Requests.ts"
-import { createdAt, json, jsonBytes } from "../messages/Answer.ts"
+import { createdAt, json, jsonBytes, longJson } from "../messages/Answer.ts"
 import { notFound, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
@@ -37,7 +38,7 @@ import {
 } from "./TraceContract.ts"
 import { traceGraphs } from "./TraceGraph.ts"
 import { linesResponse, spanCursor, wantsLines } from "./TraceLists.ts"
-import { toExecution, traceReads } from "./TraceReads.ts"
+import { toExecutions, traceReads } from "./TraceReads.ts"
 import {
   oneOperation,
   optionalOperation,
@@ -84,14 +85,16 @@ const largePage = (
   link: string
 ) => {
   let separator = ""
-  const pieces = executions.pipe(
-    Stream.map((some) => {
-      const text = some.map((execution) => JSON.stringify(execution)).join(",")
-      const piece = text === "" ? "" : separator + text
-      if (text !== "") separator = ","
-      return piece
-    })
-  )
+  function* pieceOf(some: ReadonlyArray<unknown>): Sliced<string> {
+    let piece = ""
+    for (const execution of some) {
+      yield
+      piece += separator + JSON.stringify(execution)
+      separator = ","
+    }
+    return piece
+  }
+  const pieces = Stream.mapEffect(executions, (some) => inSlices(() => pieceOf(some)))
   const text = Stream.succeed('{"executions":[').pipe(
     Stream.concat(pieces),
     Stream.concat(Stream.succeed(`],${JSON.stringify(rest).slice(1)}`)),
@@ -124,14 +127,14 @@ const pageOfExecutions = Effect.fnUntraced(function* (
   const query = { tenantId, ...selection, offset, limit: pageSize }
   const found = yield* inReadTurn(tenantId, store.page(query, deduplicate))
   const chunks = inReadTurns(tenantId, found.executions).pipe(
-    Stream.map((some) => some.flatMap((one) => toExecution(one) ?? []))
+    Stream.mapEffect((some) => inSlices(() => toExecutions(some)))
   )
   const rest = { total: found.total, page, page_size: pageSize }
   const of = listOf(request, publicUrl, { table: { parameters: executionParameters }, now })
   const link = pageLinks(of, asked, found.total)
   if (found.isLarge) return largePage(request, tenantId, chunks, rest, link)
   const executions = (yield* Stream.runCollect(chunks)).flat()
-  return json({ executions, ...rest }, { headers: { link } })
+  return yield* longJson({ executions, ...rest }, { headers: { link } })
 })
 
 /** Spans of an execution: a page, or all of them as lines. */
@@ -155,7 +158,7 @@ const spansOfExecution = Effect.fnUntraced(function* (
   if (found === undefined) return yield* notFound("execution")
   const { next, spans } = found
   const cursor = next && spanCursor.write(next)
-  return json(
+  return yield* longJson(
     { spans, next_cursor: cursor },
     { headers: { link: opaqueLinks(listOf(request, publicUrl), cursor) } }
   )

@@ -4,8 +4,10 @@
  */
 import { Result, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { inSlices } from "../../domain/InSlices.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 import { lineText } from "../../domain/json/LineText.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type { EventPlace, SpanPlace } from "../../ports/TraceStore.ts"
 import { JSON_TYPE, NDJSON_TYPE, negotiate } from "../messages/MediaTypes.ts"
@@ -95,12 +97,12 @@ const grouped = (texts: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<stri
 /** Stored texts as a stream of small pieces, each made of its texts when it is asked for. */
 export const inPieces = <E>(
   chunks: Stream.Stream<ReadonlyArray<string>, E>,
-  itemsOf: (texts: ReadonlyArray<string>) => ReadonlyArray<unknown>
+  itemsOf: (texts: ReadonlyArray<string>) => Sliced<ReadonlyArray<unknown>>
 ): Stream.Stream<ReadonlyArray<unknown>, E> =>
   chunks.pipe(
     Stream.flatMap((texts) => Stream.fromIterable(grouped(texts))),
     Stream.rechunk(1),
-    Stream.map(itemsOf)
+    Stream.mapEffect((texts) => inSlices(() => itemsOf(texts)))
   )
 
 /** Every item as a line of NDJSON. */

@@ -4,14 +4,16 @@
  */
 
 import { Effect, Option, Stream } from "effect"
-import { CHUNK, factsOf, spanChunks, spansFrom } from "../../actors/feeds/SpanPages.ts"
+import { CHUNK, factsOf, spanChunks, spansFrom, withTexts } from "../../actors/feeds/SpanPages.ts"
 import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { inSlices } from "../../domain/InSlices.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import { inReadTurn, inReadTurns } from "../../domain/TenantTurns.ts"
 import type { ExecutionSummary, ShownExecution } from "../../domain/traces/ExecutionSummary.ts"
+import { parseFact } from "../../domain/traces/FactText.ts"
 import { type ShownSpan, shownSpan } from "../../domain/traces/SpanSummary.ts"
-import type { TraceFact } from "../../domain/traces/TraceFact.ts"
-import type { TraceEvent } from "../../domain/traces/TraceResources.ts"
-import { foldFacts, toTraceEvent } from "../../domain/traces/TraceView.ts"
+import type { Execution, Span, TraceEvent } from "../../domain/traces/TraceResources.ts"
+import { foldFacts, TraceView, toTraceEvent } from "../../domain/traces/TraceView.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type {
   EventPlace,
@@ -22,17 +24,22 @@ import type {
   TraceStore
 } from "../../ports/TraceStore.ts"
 
-/** The execution that its own facts add up to, with its summary. */
-const shownExecution = (
-  facts: ReadonlyArray<TraceFact>,
+const withSummary = (
+  execution: Execution,
   summary: ExecutionSummary | undefined
-): ShownExecution | undefined => {
-  const { execution } = foldFacts(facts)
-  return execution && (summary === undefined ? execution : { ...execution, summary })
-}
+): ShownExecution => (summary === undefined ? execution : { ...execution, summary })
 
-export const toExecution = ({ facts, summary }: ListedExecution): ShownExecution | undefined =>
-  shownExecution(factsOf(facts), summary)
+/** One fact in a step. */
+export function* toExecutions(
+  listed: ReadonlyArray<ListedExecution>
+): Sliced<ReadonlyArray<ShownExecution>> {
+  const executions: Array<ShownExecution> = []
+  for (const { facts, summary } of listed) {
+    const { execution } = yield* withTexts(new TraceView(), facts)
+    if (execution !== undefined) executions.push(withSummary(execution, summary))
+  }
+  return executions
+}
 
 /** Events of one span, and what follows. */
 export interface EventsFrom {
@@ -52,9 +59,26 @@ export interface SpanAt {
   readonly spanId: string
 }
 
-/** Only events; what is not a fact is reported by verification. */
-export const toEvents = (bodies: ReadonlyArray<string>): ReadonlyArray<TraceEvent> =>
-  factsOf(bodies).flatMap((fact) => (fact.type === "span.event" ? [toTraceEvent(fact)] : []))
+/** Only events, one in a step; what is not a fact is reported by verification. */
+export function* toEvents(bodies: ReadonlyArray<string>): Sliced<ReadonlyArray<TraceEvent>> {
+  const events: Array<TraceEvent> = []
+  for (const body of bodies) {
+    yield
+    const fact = parseFact(body)
+    if (fact?.type === "span.event") events.push(toTraceEvent(fact))
+  }
+  return events
+}
+
+/** One in a step. */
+function* toShown(spans: ReadonlyArray<Span>): Sliced<ReadonlyArray<ShownSpan>> {
+  const shown: Array<ShownSpan> = []
+  for (const span of spans) {
+    yield
+    shown.push(shownSpan(span))
+  }
+  return shown
+}
 
 /** What can be read of the traces of one store. */
 export interface TraceReads {
@@ -139,7 +163,12 @@ export const traceReads = (
       Effect.all(
         [executionFacts(tenantId, executionId), store.summaries(tenantId, [executionId])],
         { concurrency: "unbounded" }
-      ).pipe(Effect.map(([facts, found]) => shownExecution(facts, found.get(executionId)))),
+      ).pipe(
+        Effect.map(([facts, found]) => {
+          const { execution } = foldFacts(facts)
+          return execution && withSummary(execution, found.get(executionId))
+        })
+      ),
     span: Effect.fnUntraced(function* (tenantId, spanId) {
       const executionId = yield* store.executionOfSpan(tenantId, spanId)
       return executionId === undefined ? undefined : yield* spanIn(tenantId, executionId, spanId)
@@ -147,10 +176,12 @@ export const traceReads = (
     events: (tenantId, span, after, bounds) =>
       inReadTurn(
         tenantId,
-        Effect.map(store.spanEvents(tenantId, span, after, bounds), ({ facts, next }) => ({
-          events: toEvents(facts),
-          next
-        }))
+        Effect.flatMap(store.spanEvents(tenantId, span, after, bounds), ({ facts, next }) =>
+          Effect.map(
+            inSlices(() => toEvents(facts)),
+            (events) => ({ events, next })
+          )
+        )
       ),
     eventTexts: (tenantId, span, after) =>
       Stream.paginate(after, (from) =>
@@ -164,13 +195,15 @@ export const traceReads = (
       if (execution.length === 0) return undefined
       const at = { tenantId, executionId, execution }
       const { next, spans } = yield* inReadTurn(tenantId, spansFrom(store, at, after, bounds))
-      return { spans: spans.map(shownSpan), next }
+      return { spans: yield* inSlices(() => toShown(spans)), next }
     }),
     allSpans: Effect.fnUntraced(function* (tenantId, executionId, after) {
       const execution = yield* executionFacts(tenantId, executionId)
       if (execution.length === 0) return undefined
       const chunks = spanChunks(store, { tenantId, executionId, execution }, after)
-      return inReadTurns(tenantId, chunks).pipe(Stream.map((spans) => spans.map(shownSpan)))
+      return inReadTurns(tenantId, chunks).pipe(
+        Stream.mapEffect((spans) => inSlices(() => toShown(spans)))
+      )
     })
   }
 }

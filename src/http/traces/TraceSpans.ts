@@ -7,7 +7,7 @@ import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
 import type { RequestOf } from "../contract/Requests.ts"
-import { json } from "../messages/Answer.ts"
+import { json, longJson } from "../messages/Answer.ts"
 import { notFound } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { opaqueLinks } from "../messages/Pages.ts"
@@ -77,7 +77,7 @@ export const makeSpanHandlers = Effect.gen(function* () {
       const target = `/api/v1/spans/${encodeURIComponent(id)}/events`
       const { body, headers } = pageOf(found, target)
       const total = counts?.get(id) ?? found.events.length
-      return json({ span, ...body, events_total: total }, { headers })
+      return yield* longJson({ span, ...body, events_total: total }, { headers })
     }),
 
     endSpan: Effect.fnUntraced(function* (input: TraceInputOf) {
@@ -111,7 +111,7 @@ export const makeSpanHandlers = Effect.gen(function* () {
       const bounds = { itemsMax, bytesMax: TRACE_PAGE_BYTES_MAX }
       const found = yield* reads.events(tenantId, at, cursor, bounds)
       const { body, headers } = pageOf(found, request.url)
-      return json(body, { headers })
+      return yield* longJson(body, { headers })
     })
   }
 })

@@ -261,6 +261,23 @@ describe("a reader that does not read", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("counts what waits when its stream has ended, until it has been read or is closed", () =>
+    Effect.gen(function* () {
+      const readers = new Readers(limits, new TestTime().now)
+      const [reader, other] = [yield* began(readers), yield* began(readers)]
+      for (let n = 1; n <= 8; n++) finish(reader.deliver(block(n)))
+      reader.end()
+      finish(reader.deliver(block(9)))
+      assert.strictEqual(readers.bytes, 800)
+      for (let n = 1; n <= 8; n++) finish(other.deliver(block(n, 90)))
+      assert.strictEqual(reader.closedFor, "memory")
+      assert.strictEqual(readers.bytes, 720)
+      other.end()
+      assert.strictEqual((yield* collected(other)).length, 8)
+      assert.strictEqual(readers.bytes, 0)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("gives nothing to the log when it just goes", () =>
     Effect.gen(function* () {
       lines.length = 0

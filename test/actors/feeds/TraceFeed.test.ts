@@ -5,6 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { FollowedBytes } from "../../../src/actors/feeds/FollowedBytes.ts"
 import { LiveFeed } from "../../../src/actors/feeds/LiveFeed.ts"
 import { READER_LIMITS } from "../../../src/actors/feeds/Subscriber.ts"
 import { TraceFeed, type TraceSubscription } from "../../../src/actors/feeds/TraceFeed.ts"
@@ -386,6 +387,51 @@ describe("following an execution", () => {
     }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), whileTimePasses)
   })
 
+  for (const after of [undefined, 0]) {
+    const name = after === undefined ? "as it happens" : "to who resumes"
+    it.effect(
+      `tells in small pieces, and in order, what a fact says of many spans: ${name}`,
+      () => {
+        const world = new FeedWorld()
+        world.fetchMax = 1_000
+        const writer = begun()
+        for (let n = 0; n < 2_000; n++) writer.span(`s${n}`, RUN, { text: "x".repeat(100) })
+        const before = writer.facts.length
+        for (let n = 0; n < 3; n++) {
+          writer.end()
+          writer.write({ type: "execution.resumed" })
+          writer.event(n)
+        }
+        writer.endSpan("s1")
+        const commit = (from: number, to?: number) => {
+          for (const fact of writer.facts.slice(from, to)) world.commit(fact)
+          world.project()
+        }
+        commit(0, after === undefined ? before : undefined)
+        return Effect.gen(function* () {
+          const feed = yield* TraceFeed
+          const bytes = yield* feed.subscribe({ ...subscription, after })
+          const last = writer.facts.length
+          const reading = yield* Effect.forkChild(
+            bytes.pipe(
+              Stream.takeUntil((piece) => messagesOf(text([piece])).at(-1)?.id === last),
+              Stream.runCollect
+            )
+          )
+          yield* Effect.sleep(20)
+          if (after === undefined) commit(before)
+          const pieces = yield* Fiber.join(reading)
+          const from = after ?? before
+          const expected = writer.facts
+            .slice(from)
+            .flatMap((_, place) => expectedOf(writer.facts, from + place))
+          assert.deepStrictEqual(messagesOf(text(pieces)), expected)
+          for (const piece of pieces) assert.isBelow(piece.length, 100_000)
+        }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), whileTimePasses)
+      }
+    )
+  }
+
   it.effect("says nothing of the details any more once they are erased", () => {
     const world = new FeedWorld()
     const writer = new Writer()
@@ -475,6 +521,49 @@ describe("the end of a stream", () => {
       yield* Deferred.succeed(world.revoked, undefined)
       assert.strictEqual(text(yield* Stream.runCollect(bytes)), "retry: 3000\n")
     }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), whileTimePasses)
+  })
+})
+
+describe("a feed that makes room for others", () => {
+  it.effect("holds nothing, and is another one for who comes, while its readers are there", () => {
+    const world = new FeedWorld()
+    world.fetchMax = 100
+    const followed = new FollowedBytes(100_000)
+    const other = followed.begin("globex", () => {})
+    const writer = begun()
+    const commit = (from: number) => {
+      for (const fact of writer.facts.slice(from)) world.commit(fact)
+      world.project()
+    }
+    commit(0)
+    return Effect.gen(function* () {
+      const feed = yield* TraceFeed
+      const bytes = yield* feed.subscribe(subscription)
+      const read = yield* Effect.forkChild(Stream.runCollect(bytes))
+      yield* Effect.sleep(20)
+      for (let n = 0; n < 40; n++) writer.span(`s${n}`, RUN, { text: "x".repeat(1_000) })
+      commit(3)
+      yield* Effect.sleep(20)
+      assert.isAbove(followed.of(TENANT), 40_000)
+      other.add(40_000)
+      assert.strictEqual(followed.of(TENANT), 0)
+      other.release()
+      const next = yield* feed.subscribe(subscription)
+      const live = yield* Effect.forkChild(next.pipe(Stream.take(2), Stream.runCollect))
+      writer.event(1)
+      commit(43)
+      assert.deepStrictEqual(payloadsOf(yield* Fiber.join(live)), [[44, { n: 1 }]])
+      // What was delivered before is read all the same.
+      const seen = messagesOf(text(yield* Fiber.join(read)))
+      assert.deepStrictEqual(
+        seen.map(({ id }) => id),
+        Array.from({ length: 40 }, (_, n) => n + 4)
+      )
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(layerFeeds(world, 100, READER_LIMITS, followed)),
+      whileTimePasses
+    )
   })
 })
 

@@ -3,6 +3,7 @@
  * is committed is not yet visible, and what is visible may not have been read yet.
  */
 import { Deferred, Effect, Layer, Stream } from "effect"
+import { FollowedBytes } from "../../../src/actors/feeds/FollowedBytes.ts"
 import { layerLiveFeed } from "../../../src/actors/feeds/LiveFeed.ts"
 import { READER_LIMITS } from "../../../src/actors/feeds/Subscriber.ts"
 import { layerTraceFeed } from "../../../src/actors/feeds/TraceFeed.ts"
@@ -160,8 +161,13 @@ const headsOf = (world: FeedWorld) => {
 }
 
 /** The real feeds over the world. */
-export const layerFeeds = (world: FeedWorld, streamsMax = 100, limits = READER_LIMITS) =>
-  layerTraceFeed.pipe(
+export const layerFeeds = (
+  world: FeedWorld,
+  streamsMax = 100,
+  limits = READER_LIMITS,
+  followed = new FollowedBytes()
+) =>
+  layerTraceFeed(followed).pipe(
     Layer.provideMerge(layerLiveFeed(streamsMax, limits)),
     Layer.provide([
       logOf(world),

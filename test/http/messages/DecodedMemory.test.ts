@@ -13,8 +13,8 @@ const protobuf = (bytes: number) => ({
 describe("the memory of requests that are read", () => {
   const bodies = new BodyBudget(1_000_000)
   /** Of 4,000 bytes, half of them a tenant's; a byte of protobuf counts as 20. */
-  const world = () => {
-    const memory = new DecodedMemory(4_000)
+  const world = (bytesMax = 4_000) => {
+    const memory = new DecodedMemory(bytesMax)
     const begun: Array<string> = []
     const begin = (name: string, tenantId: string, bytes: number) =>
       Effect.gen(function* () {
@@ -50,6 +50,30 @@ describe("the memory of requests that are read", () => {
       const large = yield* begin("large", "acme", 100_000)
       assert.strictEqual(memory.bytes, 2_000)
       yield* over(large)
+    })
+  )
+
+  it.effect("is left for small bodies of others, who are next where they have to wait", () =>
+    Effect.gen(function* () {
+      const { begin, begun, memory } = world(40_000_000)
+      const half = 1_000_000
+      const first = yield* begin("first", "acme", half)
+      const second = yield* begin("second", "globex", 750_000)
+      const waiting = [
+        yield* Effect.forkChild(begin("acme again", "acme", half)),
+        yield* Effect.forkChild(begin("globex again", "globex", 300_000)),
+        yield* Effect.forkChild(begin("large", "initech", 300_000))
+      ]
+      yield* Effect.yieldNow
+      const small = yield* begin("small", "initech", 1_000)
+      assert.deepStrictEqual(begun, ["first", "second", "small"])
+      yield* over(second)
+      assert.deepStrictEqual(begun, ["first", "second", "small", "globex again", "large"])
+      yield* over(first)
+      const rest = yield* Effect.forEach(waiting, (fiber) => Fiber.join(fiber))
+      assert.strictEqual(begun.at(-1), "acme again")
+      yield* Effect.forEach([small, ...rest], over)
+      assert.strictEqual(memory.bytes, 0)
     })
   )
 

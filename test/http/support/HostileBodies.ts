@@ -47,7 +47,7 @@ const varint = (value: number): ReadonlyArray<number> =>
   value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)]
 
 /** A field of protobuf with a length. */
-const field = (number: number, content: Buffer): Buffer =>
+export const field = (number: number, content: Buffer): Buffer =>
   Buffer.concat([Buffer.from([(number << 3) | 2, ...varint(content.length)]), content])
 
 /** An object of so many keys, each with an escape, in no order. */

@@ -149,6 +149,13 @@ export const traceStoreOf = (world: TraceWorld) => {
           switch (selection.kind) {
             case "execution":
               return bodies(facts.filter(({ type }) => type.startsWith("execution.")))
+            case "erasures":
+              return bodies(
+                facts.filter(
+                  ({ created_at, type }) =>
+                    type === "execution.erased" && selection.times.includes(created_at)
+                )
+              )
             case "span":
               return bodies(
                 facts.filter(

@@ -4,6 +4,7 @@
  */
 
 import { isUtf8 } from "node:buffer"
+import type { Sliced } from "../../../domain/Slices.ts"
 
 const UINT32 = 0x1_0000_0000
 /** What is read in the place of bytes that are no UTF-8. */
@@ -21,6 +22,11 @@ export class RowBinary {
   /** True when every row has been read. */
   get done(): boolean {
     return this.#at >= this.#bytes.length
+  }
+
+  /** Bytes that have been read. */
+  get at(): number {
+    return this.#at
   }
 
   uint8(): number {
@@ -110,10 +116,21 @@ export class RowBinary {
   }
 }
 
+/** Bytes of rows that are read in a step. */
+const STEP_BYTES = 65_536
+
 /** All rows of an answer. */
-export const readRows = <A>(bytes: Buffer, row: (reader: RowBinary) => A): ReadonlyArray<A> => {
+export function* readRows<A>(
+  bytes: Buffer,
+  row: (reader: RowBinary) => A
+): Sliced<ReadonlyArray<A>> {
   const reader = new RowBinary(bytes)
   const rows: Array<A> = []
-  while (!reader.done) rows.push(row(reader))
+  for (let end = STEP_BYTES; !reader.done; ) {
+    rows.push(row(reader))
+    if (reader.at < end) continue
+    end = reader.at + STEP_BYTES
+    yield
+  }
   return rows
 }

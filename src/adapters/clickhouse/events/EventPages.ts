@@ -3,8 +3,6 @@
  * comes out are the stored bytes.
  */
 import { Effect, Stream } from "effect"
-import type { AuditEvent } from "../../../domain/events/AuditEvent.ts"
-import { parseJson } from "../../../domain/json/Json.ts"
 import type {
   EventListQuery,
   EventPageQuery,
@@ -86,12 +84,14 @@ const inListOrder = (
   const bySequence = events.toSorted(
     (left, right) => sign * (left.sequenceNumber - right.sequenceNumber)
   )
-  if (sort !== "timestamp") return bySequence.map(({ body }) => body)
-  // Canonical times sort as texts, and events of the same time keep their order.
-  return bySequence
-    .map(({ body }) => ({ body, time: String((parseJson(body) as AuditEvent).timestamp) }))
-    .sort((left, right) => sign * (left.time < right.time ? -1 : Number(left.time > right.time)))
-    .map(({ body }) => body)
+  // Events of the same time keep their order.
+  const inOrder =
+    sort === "timestamp"
+      ? bySequence.sort(({ timestamp: left }, { timestamp: right }) =>
+          left < right ? -sign : sign * Number(left > right)
+        )
+      : bySequence
+  return inOrder.map(({ body }) => body)
 }
 
 /**

@@ -47,6 +47,8 @@ export const NO_EVENT_ROW = columns.map(([, none]) => none).join(", ")
 export interface ListedEvent {
   readonly sequenceNumber: number
   readonly hash: string
+  /** Microseconds since 1970. */
+  readonly timestamp: number | bigint
   readonly body: string
 }
 
@@ -148,6 +150,6 @@ export const textOfFields = (fields: EventFields): string => {
 /** Reads the columns of EVENT_ROW. */
 export const readEventRow = (row: RowBinary): ListedEvent => {
   const fields = readEventFields(row)
-  const { hash, sequenceNumber } = fields
-  return { sequenceNumber, hash, body: textOfFields(fields) }
+  const { hash, sequenceNumber, timestamp } = fields
+  return { sequenceNumber, hash, timestamp, body: textOfFields(fields) }
 }

@@ -19,6 +19,7 @@ import type { RowBinary } from "../client/RowBinary.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { pairSet, textSet } from "../client/TextSets.ts"
 import { insertRows } from "../topics/TopicTable.ts"
+import { countedOfExecutions, countedOfSpans, ERASED } from "./CountedFacts.ts"
 import { MARKED, markedFactOf } from "./MarkedFacts.ts"
 import { Scope } from "./TraceColumns.ts"
 import { factChunk, type PlacedFact } from "./TraceSlices.ts"
@@ -52,38 +53,19 @@ const RECORDED_CALLS_MAX = 50_000
 /** Facts that are about no span have an empty text there. */
 const NAMED_SPAN = "span_id != ''"
 
-/** Bytes of an amendment that says no more than where its span is, or how it is called. */
-const SHORT_BYTES = 4_096
-
-/**
- * Of facts of which only the first or the last one counts, that one: what is sent again and again
- * makes a fact of all its details each time. `rows` are those that are looked at.
- */
-const counted = (store: StoreClient, rows: string, numbers: ReadonlyArray<string>): string =>
-  `fact_number IN (SELECT arrayJoin([${numbers.join(", ")}]) FROM ${store.facts} WHERE ${rows})`
-
-const lastOf = (condition: string): string => `maxIf(fact_number, ${condition})`
-
-const STARTED = "type = 'execution.started'"
-const ENDED = "type IN ('execution.ended', 'execution.resumed')"
-const ALL_CONTENTS = `type = 'span.amended' AND length(body) > ${SHORT_BYTES}`
-
-/** What an execution and, with `ofSpan`, one of its spans are shown by. */
+/** What an execution and, with `ofSpan`, one of its spans are shown by: ten rows at most. */
 const shownBy = (
   store: StoreClient,
   ofScope: (scope: string) => string,
   ofSpan?: string
 ): string => {
   const ofItself = ofScope(`scope = ${Scope.execution}`)
-  const itself =
-    `scope = ${Scope.execution} AND (NOT (${STARTED} OR ${ENDED})`
-    + ` OR ${counted(store, ofItself, [`minIf(fact_number, ${STARTED})`, lastOf(STARTED), lastOf(ENDED)])})`
+  const itself = `scope = ${Scope.execution} AND ${countedOfExecutions(store, ofItself)}`
   if (ofSpan === undefined) return itself
   const rows = `${ofScope(`scope = ${Scope.span}`)} AND ${ofSpan}`
-  const last = ["type = 'span.started'", "type = 'span.ended'", ALL_CONTENTS]
   return (
     `${STRUCTURE} AND (${itself} OR scope = ${Scope.span} AND ${ofSpan}`
-    + ` AND (NOT (${last.join(" OR ")}) OR ${counted(store, rows, last.map(lastOf))}))`
+    + ` AND ${countedOfSpans(store, rows)})`
   )
 }
 
@@ -96,6 +78,11 @@ const selected = (
   switch (selection.kind) {
     case "execution":
       return shownBy(store, ofScope)
+    case "erasures":
+      return (
+        `scope = ${Scope.execution} AND ${ERASED}`
+        + ` AND JSONExtractString(body, 'created_at') IN ${textSet(selection.times)}`
+      )
     case "span":
       return shownBy(store, ofScope, `span_id = ${bind.string(selection.spanId)}`)
     case "event":

@@ -7,6 +7,7 @@ import type { OverlapQuery, TraceStore } from "../../../ports/TraceStore.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "../client/Chunks.ts"
 import type { Parameters, Statement } from "../client/Parameters.ts"
 import type { ReadOptions, StoreClient } from "../client/StoreClient.ts"
+import { countedOfExecutions } from "./CountedFacts.ts"
 import {
   type ExecutionFilter,
   GROUPING_SETTINGS,
@@ -227,7 +228,7 @@ const loadsOf = (store: StoreClient, part: Part, ids: ReadonlyArray<string>) =>
     )
     .pipe(Effect.map((sizes) => toLoads(ids, new Map(sizes))))
 
-/** The facts of each of these executions. */
+/** The facts of each of these executions; of its own those that count. */
 const factsOf = (
   store: StoreClient,
   part: Part,
@@ -237,9 +238,15 @@ const factsOf = (
   store
     .read(
       part.operation,
-      (bind) =>
-        `SELECT execution_id, body FROM ${store.facts} WHERE ${rowsOf(part, ids, bind)}`
-        + ` ${newestBy("execution_id, fact_number, hash")}`,
+      (bind) => {
+        const rows = rowsOf(part, ids, bind)
+        const shown =
+          part.scopes === ofExecutionsThemselves ? ` AND ${countedOfExecutions(store, rows)}` : ""
+        return (
+          `SELECT execution_id, body FROM ${store.facts} WHERE ${rows}${shown}`
+          + ` ${newestBy("execution_id, fact_number, hash")}`
+        )
+      },
       (row) => ({ id: row.string(), body: row.string() }),
       options
     )

@@ -16,6 +16,7 @@ import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "../client/Chunks.ts"
 import type { Parameters, Statement } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { textSet } from "../client/TextSets.ts"
+import { countedOfSpans } from "./CountedFacts.ts"
 import { Scope } from "./TraceColumns.ts"
 import { IN_ORDER, newestBy, ofExecution } from "./TraceSql.ts"
 
@@ -176,11 +177,15 @@ export const makeSpans = (store: StoreClient): Store["spans"] =>
     const sized = yield* sizedSpans(store, ofSpans, after, bounds.itemsMax + 1)
     const { isCut, kept } = fitting(sized, bounds)
     if (kept.length === 0) return { spans: [], next: undefined }
+    // Of one that is too large by itself, what was sent again and again: the rest fits.
+    const isOver = kept[0]!.bytes > bounds.bytesMax
     const rows = yield* store.read(
       "spans",
-      (bind) =>
-        `SELECT span_id, body FROM ${store.facts} WHERE ${ofSpans(bind)}`
-        + ` AND span_id IN ${textSet(kept.map(({ id }) => id))} ${IN_ORDER}`,
+      (bind) => {
+        const ofKept = `${ofSpans(bind)} AND span_id IN ${textSet(kept.map(({ id }) => id))}`
+        const shown = isOver ? ` AND ${countedOfSpans(store, ofKept)}` : ""
+        return `SELECT span_id, body FROM ${store.facts} WHERE ${ofKept}${shown} ${IN_ORDER}`
+      },
       (row) => ({ id: row.string(), body: row.string() }),
       { isBulk: true }
     )

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { RowBinary, readRows } from "../../../../src/adapters/clickhouse/client/RowBinary.ts"
+import { finish } from "../../../../src/domain/Slices.ts"
 
 const lengthOf = (length: number): ReadonlyArray<number> =>
   length < 128 ? [length] : [(length % 128) + 128, ...lengthOf(Math.floor(length / 128))]
@@ -23,11 +24,30 @@ describe("RowBinary", () => {
             body
           ])
         )
-        const read = readRows(bytes, (reader) => [reader.uint64(), reader.bytes()] as const)
+        const read = finish(readRows(bytes, (reader) => [reader.uint64(), reader.bytes()] as const))
         const expected = rows.map(([number, body]) => [number, Buffer.from(body)] as const)
         assert.deepStrictEqual(read, expected)
       })
     )
+  })
+
+  it("reads many rows in steps, none of which is long", () => {
+    const rows = Array.from({ length: 1_000 }, (_, n) =>
+      Buffer.concat([uint64(n), Buffer.from(lengthOf(1_000)), Buffer.alloc(1_000)])
+    )
+    const read: Array<number> = []
+    const work = readRows(Buffer.concat(rows), (reader) => {
+      read.push(reader.uint64())
+      return reader.bytes()
+    })
+    let most = 0
+    for (let done = false; !done; ) {
+      const before = read.length
+      done = work.next().done === true
+      most = Math.max(most, read.length - before)
+    }
+    assert.strictEqual(read.length, 1_000)
+    assert.isAtMost(most, 66)
   })
 
   it("reads lists", () => {

@@ -149,6 +149,21 @@ const everythingOf = (
 const byBytes = (left: string, right: string) =>
   Buffer.compare(Buffer.from(left), Buffer.from(right))
 
+/** Of the facts of one execution its own, as far as they count: of what was said again the last. */
+const countedOf = (facts: ReadonlyArray<Placed>): ReadonlyArray<Placed> => {
+  const isOf =
+    (...types: ReadonlyArray<Placed["type"]>) =>
+    ({ type }: Placed) =>
+      types.includes(type)
+  const counted = [
+    facts.find(isOf("execution.started")),
+    facts.findLast(isOf("execution.started")),
+    facts.findLast(isOf("execution.ended", "execution.resumed")),
+    facts.findLast(isOf("execution.erased"))
+  ]
+  return facts.filter((fact) => counted.includes(fact))
+}
+
 /** The executions that facts add up to, in the order of lists. */
 const executionsIn = (facts: ReadonlyArray<Placed>): ReadonlyArray<Execution> =>
   [...Map.groupBy(facts, ({ executionId }) => executionId).values()]
@@ -211,9 +226,7 @@ const modelPage = (facts: ReadonlyArray<Placed>, query: ExecutionPageQuery) => {
         || byBytes(left.id, right.id)
     )
   const own = (id: string) =>
-    bodies(
-      facts.filter(({ executionId, type }) => executionId === id && type.startsWith("execution."))
-    )
+    bodies(countedOf(facts.filter(({ executionId }) => executionId === id)))
   return {
     executions: matching.slice(offset, offset + limit).map(({ id }) => own(id)),
     total: matching.length
@@ -579,44 +592,70 @@ export const traceStoreContract = <E>(
       Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("again")
-        const long = { name: "s", metadata: { text: "x".repeat(10_000) } }
-        const amend = (details?: FactDetails, parent?: string) =>
-          chain.add(
-            "x",
-            {
-              type: "span.amended",
-              span_id: "a",
-              ...(parent === undefined ? {} : { parent_span_id: parent })
-            },
-            details
-          )
+        // In details, the names of members are those of anything.
+        const other = { payload: { name: "s", metadata: { shared_span_id: "a" } } }
+        const amend = (
+          said: { readonly parent_span_id?: string; readonly shared_span_id?: string },
+          details?: FactDetails
+        ) => chain.add("x", { type: "span.amended", span_id: "a", ...said }, details)
         const first = chain.start("x", { provisional: true })
-        chain.span("x", "a")
+        const begun = chain.span("x", "a")
         for (let n = 0; n < 20; n++) {
           chain.start("x", { provisional: true })
           chain.end("x", "FAILED")
           chain.add("x", { type: "execution.resumed" })
-          amend({ payload: long })
+          chain.add("x", { type: "execution.erased", reason: "r", erased_by: "key_1" })
+          amend({}, other)
+          amend({})
+          amend({ parent_span_id: `b${n}` })
+          amend({ parent_span_id: `b${n}`, shared_span_id: "c" })
         }
-        const moved = amend(undefined, "b")
-        const span = chain.span("x", "a")
+        const shared = amend({ shared_span_id: "c" })
+        const erased = chain.add("x", {
+          type: "execution.erased",
+          reason: "r",
+          erased_by: "key_1"
+        })
+        const moved = amend({ parent_span_id: "b" })
+        chain.span("x", "a")
         const start = chain.start("x")
-        const content = amend({ payload: long })
+        const span = chain.span("x", "a")
+        const content = amend({}, other)
         chain.endSpan("x", "a")
         const ended = chain.endSpan("x", "a")
         const end = chain.end("x")
         yield* stored(chain.all)
         const select = (selection: FactSelection) => store.facts("again", "x", selection, true)
-        assert.deepStrictEqual(yield* select({ kind: "execution" }), bodies([first, start, end]))
-        const shown = [first, moved, span, start, content, ended, end]
+        const shownByItself = bodies([first, erased, start, end])
+        assert.deepStrictEqual(yield* select({ kind: "execution" }), shownByItself)
         const of = yield* select({ kind: "span", spanId: "a" })
+        const shown = [first, begun, shared, erased, moved, start, span, content, ended, end]
         assert.deepStrictEqual(of, bodies(shown))
-        // What is shown is what all of them add up to.
-        const facts = (all: ReadonlyArray<string>) => all.map((body) => parseFact(body)!)
+        const { created_at } = parseFact(erased.body)!
+        const times = [created_at, "2000-01-01T00:00:00.000000Z"]
+        const isOfTime = (body: string) =>
+          body.includes('"type":"execution.erased"') && parseFact(body)!.created_at === created_at
+        const ofTimes = yield* select({ kind: "erasures", times })
+        assert.deepStrictEqual(ofTimes, bodies(chain.all).filter(isOfTime))
+        // So do lists, and pages of spans of which one is too large by itself.
+        const page = yield* pageOf(everythingOf("again"), true)
+        assert.deepStrictEqual(page.executions, [shownByItself])
+        const query = { tenantId: "again", from: timeAt(0), to: timeAt(9) }
+        const overlapping = store.overlapping({ ...query, selection: "execution" })
+        const [ran] = (yield* Stream.runCollect(overlapping)).flat()
+        assert.deepStrictEqual(ran?.facts, shownByItself)
+        const bounds = { itemsMax: 10, bytesMax: 10_000 }
+        const { spans } = yield* store.spans("again", "x", undefined, bounds)
+        const ofSpan = shown.filter(({ type }) => type.startsWith("span."))
         assert.deepStrictEqual(
-          foldFacts(facts(of)).span("a"),
-          foldFacts(facts(bodies(chain.all))).span("a")
+          spans.map(({ facts }) => facts),
+          [bodies(ofSpan)]
         )
+        // What is shown is what all of them add up to.
+        const facts = (all: ReadonlyArray<string>) => foldFacts(all.map((body) => parseFact(body)!))
+        const whole = facts(bodies(chain.all))
+        assert.deepStrictEqual(facts(of).span("a"), whole.span("a"))
+        assert.deepStrictEqual(facts(shownByItself).execution, whole.execution)
       })
     )
 
@@ -1511,14 +1550,16 @@ export const traceStoreContract = <E>(
             for (const selection of ["structure", "execution"] as const) {
               const query = { tenantId: "overlap", from, to, selection }
               const chunks = yield* Stream.runCollect(store.overlapping(query))
-              const wanted = ({ type }: Placed) =>
-                selection === "structure" ? type !== "span.event" : type.startsWith("execution.")
+              const wanted = (facts: ReadonlyArray<Placed>) =>
+                selection === "structure"
+                  ? facts.filter(({ type }) => type !== "span.event")
+                  : countedOf(facts)
               assert.deepStrictEqual(
                 chunks.flat(),
                 expected.map(
                   ({ id }): ExecutionFacts => ({
                     executionId: id,
-                    facts: bodies(factsById.get(id)!.filter(wanted)),
+                    facts: bodies(wanted(factsById.get(id)!)),
                     isLarge: false
                   })
                 )
@@ -1597,9 +1638,8 @@ export const traceStoreContract = <E>(
         assert.strictEqual(new Set(ids).size, 1_200)
         const factsById = Map.groupBy(chain.all, ({ executionId }) => executionId)
         for (const { executionId, facts, isLarge } of all) {
-          const own = factsById
-            .get(executionId)!
-            .filter(({ type }) => (isLarge ? type.startsWith("execution.") : type !== "span.event"))
+          const all = factsById.get(executionId)!
+          const own = isLarge ? countedOf(all) : all.filter(({ type }) => type !== "span.event")
           assert.deepStrictEqual(facts, bodies(own))
           assert.strictEqual(isLarge, executionId === "e0500" || executionId === "e0700")
         }
