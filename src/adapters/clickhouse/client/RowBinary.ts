@@ -4,6 +4,7 @@
  */
 
 import { isUtf8 } from "node:buffer"
+import type { Sliced } from "../../../domain/Slices.ts"
 
 const UINT32 = 0x1_0000_0000
 /** What is read in the place of bytes that are no UTF-8. */
@@ -110,10 +111,16 @@ export class RowBinary {
   }
 }
 
-/** All rows of an answer. */
-export const readRows = <A>(bytes: Buffer, row: (reader: RowBinary) => A): ReadonlyArray<A> => {
+/** All rows of an answer; one in a step. */
+export function* readRows<A>(
+  bytes: Buffer,
+  row: (reader: RowBinary) => A
+): Sliced<ReadonlyArray<A>> {
   const reader = new RowBinary(bytes)
   const rows: Array<A> = []
-  while (!reader.done) rows.push(row(reader))
+  while (!reader.done) {
+    rows.push(row(reader))
+    yield
+  }
   return rows
 }

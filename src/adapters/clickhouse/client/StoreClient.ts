@@ -5,6 +5,7 @@
 import { Readable } from "node:stream"
 import type { ClickHouseClient, ClickHouseSettings } from "@clickhouse/client"
 import { Duration, Effect, Schedule } from "effect"
+import { inSlices } from "../../../domain/InSlices.ts"
 import {
   INSERT_BYTES_MAX,
   INSERT_ROWS_MAX,
@@ -233,9 +234,13 @@ export class StoreClient {
       })
       // An empty body means "no rows" only if a ClickHouse says so, not some proxy before it.
       if (answer.summary === undefined) throw new Error("an answer without X-ClickHouse-Summary")
-      return readRows(await collect(answer.stream), row)
+      return collect(answer.stream)
     })
-    return within(operation, READ_SECONDS_MAX, Effect.retry(ask, { times: 1, while: isReset }))
+    const rows = Effect.retry(ask, { times: 1, while: isReset }).pipe(
+      Effect.flatMap((bytes) => inSlices(() => readRows(bytes, row))),
+      Effect.catchDefect((cause) => Effect.fail(new StoreUnavailable({ operation, cause })))
+    )
+    return within(operation, READ_SECONDS_MAX, rows)
   }
 
   /** The first row, if there is any. */

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { RowBinary, readRows } from "../../../../src/adapters/clickhouse/client/RowBinary.ts"
+import { finish } from "../../../../src/domain/Slices.ts"
 
 const lengthOf = (length: number): ReadonlyArray<number> =>
   length < 128 ? [length] : [(length % 128) + 128, ...lengthOf(Math.floor(length / 128))]
@@ -23,7 +24,7 @@ describe("RowBinary", () => {
             body
           ])
         )
-        const read = readRows(bytes, (reader) => [reader.uint64(), reader.bytes()] as const)
+        const read = finish(readRows(bytes, (reader) => [reader.uint64(), reader.bytes()] as const))
         const expected = rows.map(([number, body]) => [number, Buffer.from(body)] as const)
         assert.deepStrictEqual(read, expected)
       })
