@@ -20,6 +20,12 @@ export const StoredExecution = Schema.Struct({
   ended_by_client: Schema.Boolean.annotate({
     description: "A client ended it, not the ends of its OpenTelemetry spans."
   }),
+  end_is_open: Schema.optionalKey(
+    Schema.Literal(true).annotate({
+      description:
+        "It has ended, and whether that stays with what has come since is not counted yet."
+    })
+  ),
   fact_count: natural("Its facts so far."),
   event_count: natural("Its trace events so far."),
   last_event_at: Schema.optionalKey(

@@ -59,14 +59,19 @@ const sourcesOf = (operation: RecordOtlpSpan): ReadonlyArray<string> => {
   return parentSpanId === undefined ? causes : [parentSpanId, ...causes]
 }
 
-/** Records that an execution has ended, ends otherwise, or runs again, as its spans imply it. */
-export const recordImpliedEnd = (
+/**
+ * Records that an execution has ended, ends otherwise, or runs again, as its spans imply it. What is
+ * not counted stays as it was said until the clock counts it.
+ */
+const recordImpliedEnd = (
   command: CommandDraft,
   entry: ExecutionEntry,
-  implied: ImpliedEnd | undefined
+  implied: ImpliedEnd | "uncounted" | undefined
 ): void => {
   const { ended_at, ended_by_client, source, status } = entry.header
   if (source !== "otlp" || ended_by_client) return
+  entry.header.isEndOpen = implied === "uncounted" && status !== "RUNNING"
+  if (implied === "uncounted") return
   if (implied === undefined) {
     if (status !== "RUNNING") command.record(entry, { type: "execution.resumed" })
   } else if (status !== implied.status || ended_at !== implied.endedAt) {
@@ -75,11 +80,12 @@ export const recordImpliedEnd = (
   }
 }
 
-/** The end of an execution whose wait for a parent is over. */
+/** The end of an execution whose wait for a parent is over, or whose end was left open. */
 export const endDue = (draft: TraceDraft, tenantId: string, executionId: string): CommandDraft => {
   const command = new CommandDraft(draft, { tenantId, operations: [] })
   const entry = command.execution(executionId)!
-  recordImpliedEnd(command, entry, entry.impliedEnd(Number.POSITIVE_INFINITY))
+  const nowMicros = entry.header.isEndOpen ? draft.nowMicros : Number.POSITIVE_INFINITY
+  recordImpliedEnd(command, entry, entry.impliedEnd(nowMicros))
   return command
 }
 
@@ -214,7 +220,7 @@ export class OtlpSpans {
     const named = [...this.#accepted().map(({ operation }) => operation), ...records]
     for (const executionId of new Set(named.map((one) => one.executionId))) {
       const entry = this.#command.execution(executionId)!
-      recordImpliedEnd(this.#command, entry, entry.impliedEnd(nowMicros, links))
+      recordImpliedEnd(this.#command, entry, entry.impliedEndWithin(nowMicros, links))
     }
   }
 

@@ -60,7 +60,7 @@ export type ChangelogCoverage =
   | "whole"
 
 /** As the changelog has it, and what follows from the rest of an entry. */
-export interface ExecutionHeader extends Mutable<Omit<StoredExecution, "partial">> {
+export interface ExecutionHeader extends Mutable<Omit<StoredExecution, "end_is_open" | "partial">> {
   spanCount: number
   /** Of the spans: what is kept of them, in spans without links and other contents. */
   weight: number
@@ -71,6 +71,8 @@ export interface ExecutionHeader extends Mutable<Omit<StoredExecution, "partial"
   complete: boolean
   /** Undefined once the parent of a local root has come: then they are counted anew. */
   roots: LocalRoots | undefined
+  /** It has ended, and what came since was not counted: the clock finds out whether that stays. */
+  isEndOpen: boolean
   /** The span that says what the execution is. */
   introducer: Introducer | undefined
 }
@@ -108,6 +110,7 @@ const emptyHeader = (touchedAt: number): ExecutionHeader => ({
   logged: "whole",
   complete: true,
   roots: NO_ROOTS,
+  isEndOpen: false,
   introducer: undefined
 })
 
@@ -186,16 +189,21 @@ export class ExecutionEntry {
 
   /**
    * The end that the spans imply, undefined while one of them runs, or a parent is waited for that
-   * may still come. See LocalRoots. Undefined too where the roots would have to be counted and the
-   * budget is used up: then the clock finds it out.
+   * may still come. See LocalRoots.
    */
-  impliedEnd(nowMicros: number, budget?: LinkBudget): ImpliedEnd | undefined {
+  impliedEnd(nowMicros: number): ImpliedEnd | undefined {
     const { header } = this
     const roots =
-      header.spanCount === 0 ? this.#silence() : (header.roots ?? finish(this.countRoots(budget)))
+      header.spanCount === 0 ? this.#silence() : (header.roots ?? finish(this.countRoots()))
     if (roots === undefined || roots.running > 0 || roots.endedAt === "") return undefined
     if (nowMicros < this.#waitsUntil(roots)) return undefined
     return { status: roots.status, endedAt: laterOf(roots.endedAt, header.started_at) }
+  }
+
+  /** The same, or `uncounted` where the roots would have to be counted and the budget is used up. */
+  impliedEndWithin(nowMicros: number, budget: LinkBudget): ImpliedEnd | "uncounted" | undefined {
+    const isCounted = this.header.spanCount === 0 || finish(this.countRoots(budget)) !== undefined
+    return isCounted ? this.impliedEnd(nowMicros) : "uncounted"
   }
 
   /** Microseconds; in the past without a wait. */
@@ -222,7 +230,8 @@ export class ExecutionEntry {
 
   /** True while nothing runs but the wait for a parent; or where that is not known. */
   get isWaiting(): boolean {
-    const { complete, ended_by_client, provisional, source, status } = this.header
+    const { complete, ended_by_client, isEndOpen, provisional, source, status } = this.header
+    if (isEndOpen) return true
     if (status !== "RUNNING" || source !== "otlp" || ended_by_client) return false
     if (!complete) return provisional
     const roots = this.header.spanCount === 0 ? this.#silence() : this.header.roots

@@ -36,9 +36,23 @@ const spanKey = ({ executionId, tenantId }: ExecutionEntry, spanId: string): str
 
 /** The record of an execution, its last fact at an offset. */
 const executionRecord = (entry: ExecutionEntry, lastOffset: number): StateRecord => {
-  const { complete, events_from, introducer, logged, roots, spanCount, weight, ...stored } =
-    entry.header
-  const value: StoredExecution = { ...stored, last_offset: lastOffset, partial: logged !== "whole" }
+  const {
+    complete,
+    events_from,
+    introducer,
+    isEndOpen,
+    logged,
+    roots,
+    spanCount,
+    weight,
+    ...stored
+  } = entry.header
+  const value: StoredExecution = {
+    ...stored,
+    last_offset: lastOffset,
+    partial: logged !== "whole",
+    ...(isEndOpen ? { end_is_open: true } : {})
+  }
   return { key: executionKey(entry), value: JSON.stringify(value) }
 }
 
@@ -54,7 +68,7 @@ export interface TraceEntryChanges {
  * in memory until the store shows them; after a restart they are looked for there.
  */
 export const staysUnlogged = ({ hasStore }: TraceEntryChanges, entry: ExecutionEntry): boolean =>
-  hasStore && entry.isNew && entry.header.status !== "RUNNING"
+  hasStore && entry.isNew && entry.header.status !== "RUNNING" && !entry.header.isEndOpen
 
 /** Offset after the last fact of those; 0 if there are none. */
 export const unloggedUpTo = (changes: TraceEntryChanges, firstOffset: number): number => {
@@ -115,7 +129,7 @@ interface Staged {
 
 const entryOf = (
   { executionId, spans, tenantId }: Staged,
-  { partial, ...stored }: StoredExecution
+  { end_is_open, partial, ...stored }: StoredExecution
 ): ExecutionEntry => {
   const entry = ExecutionEntry.of(tenantId, executionId, {
     ...stored,
@@ -125,6 +139,7 @@ const entryOf = (
     logged: partial ? "in part" : "whole",
     complete: !partial,
     roots: undefined,
+    isEndOpen: end_is_open === true,
     introducer: undefined
   })
   for (const [id, span] of spans) entry.put(id, span)

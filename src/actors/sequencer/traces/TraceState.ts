@@ -175,7 +175,7 @@ export class TraceState {
     const due: Array<ExecutionEntry> = []
     for (const entry of this.#waiting.dueAt(nowMicros)) {
       yield* entry.countRoots()
-      const isDue = entry.impliedEnd(nowMicros) !== undefined
+      const isDue = entry.header.isEndOpen || entry.impliedEnd(nowMicros) !== undefined
       if (!(isDue && entry.isWaiting)) this.#place(entry)
       if (isDue && due.push(entry) === most) break
     }
@@ -262,7 +262,8 @@ export class TraceState {
     this.#place(entry)
     if (!hasFacts) return
     this.#ended.delete(entry)
-    if (entry.header.status !== "RUNNING") this.#ended.add(entry)
+    const { isEndOpen, status } = entry.header
+    if (status !== "RUNNING" && !isEndOpen) this.#ended.add(entry)
   }
 
   /** Among those that wait, or at the end of those that don't. */

@@ -22,6 +22,7 @@ import {
   erase,
   type Moment,
   NOW,
+  otlpSpan,
   Partition,
   payloadOf,
   startExecution,
@@ -487,6 +488,40 @@ describe("a command", () => {
       "execution.ended",
       "execution.erased"
     ])
+  })
+
+  it.each([
+    ["the same", at(1), []],
+    ["a later one", at(3), ["execution.ended"]],
+    ["none", undefined, ["execution.resumed"]]
+  ] as const)("leaves an end open that it may not count, and the clock finds %s", (...row) => {
+    const [, endedAt, facts] = row
+    const ended = new Partition()
+    ended.run(otlpSpan("t", "child", { parentSpanId: "root" }))
+    ended.pass(70)
+    assert.strictEqual(ended.view("t").execution?.status, "COMPLETED")
+    const before = types(ended, "t").length
+    // Another one that takes all that the tenant may count.
+    const orphans = Array.from({ length: 35_000 }, (_, n) =>
+      otlpSpan("big", `b${n}`, { parentSpanId: `gone${n}` })
+    )
+    ended.run(...orphans)
+    const { endedAt: _, ...open } = otlpSpan("t", "root")
+    const root = endedAt === undefined ? open : { ...open, endedAt }
+    const commands = [otlpSpan("big", "gone1"), root].map((span) => command(TENANT, [span]))
+    ended.chunk(commands, { ...calm, size: 2 })
+    const said = () =>
+      types(ended, "t")
+        .slice(before)
+        .filter((type) => /^execution/.test(type))
+    assert.deepStrictEqual(said(), ["execution.started"])
+    for (const restarts of [true, false]) {
+      if (restarts) ended.restart()
+      ended.show()
+      ended.evict(true)
+      ended.pass(1)
+      assert.deepStrictEqual(said(), ["execution.started", ...facts])
+    }
   })
 
   it("that names what is loaded late is refused until then, and finds what is the newest", () => {
