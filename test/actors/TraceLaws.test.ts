@@ -9,7 +9,7 @@ import fc from "fast-check"
 import type { TraceCommand } from "../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
 import { finish } from "../../src/domain/Slices.ts"
-import { parseFact, recomputeFact } from "../../src/domain/traces/FactText.ts"
+import { eraseFact, parseFact, recomputeFact } from "../../src/domain/traces/FactText.ts"
 import { spanGraphOf } from "../../src/domain/traces/SpanGraph.ts"
 import type { TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
@@ -398,6 +398,29 @@ describe("traces", () => {
       }),
       { numRuns: 300 }
     )
+  })
+
+  it("are shown as the store shows them once it has erased what was to be erased", () => {
+    let erasures = 0
+    fc.assert(
+      fc.property(commands, (all) => {
+        for (const facts of executionsOf(new Partition().runAll(all))) {
+          const erased = facts.map((fact) => {
+            const isAfter = ({ fact_number, type }: TraceFact) =>
+              type === "execution.erased" && fact_number > fact.fact_number
+            const first = facts.find(isAfter)
+            if (first === undefined || fact.details === undefined) return fact
+            erasures += 1
+            return parseFact(eraseFact(fact, first.created_at))!
+          })
+          const [shown, stored] = [foldFacts(facts), foldFacts(erased)]
+          assert.deepStrictEqual(shown.execution, stored.execution)
+          assert.deepStrictEqual(shown.spans, stored.spans)
+        }
+      }),
+      { numRuns: 300 }
+    )
+    assert.isAbove(erasures, 100)
   })
 
   it("answer every operation exactly once, in the order of the request", () => {
