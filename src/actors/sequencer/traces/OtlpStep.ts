@@ -34,6 +34,12 @@ import {
 /** Spans that a command moves from one parent to another: a fact each, 20 ms of one partition. */
 export const MOVED_CHILDREN_MAX = 1_000
 
+/**
+ * Facts that say how an execution started, each with all of its details, up to which a log record adds
+ * another one. In no order they are rarely the earliest so often.
+ */
+export const EXECUTION_STARTS_MAX = 32
+
 /** A span of the command on its way through the turns. */
 interface Recording {
   readonly sent: RecordOtlpSpan
@@ -139,9 +145,13 @@ export const addOtlpEvents = (
   const { events, executionId, payloads, spanId } = operation
   const known = command.execution(executionId)
   const entry = known ?? command.create(executionId)
-  const { provisional, source, spanCount, started_at } = entry.header
+  const { provisional, source, spanCount, started_at, starts } = entry.header
   const isEarlier =
-    source === "otlp" && provisional && spanCount === 0 && operation.startedAt < started_at
+    source === "otlp"
+    && provisional
+    && spanCount === 0
+    && starts < EXECUTION_STARTS_MAX
+    && operation.startedAt < started_at
   // As long as there is no span, the first of the records says what the execution is.
   if (known === undefined || isEarlier) recordExecution(command, entry, operation)
   const hasNews = addEvents(command, entry, spanId, events)

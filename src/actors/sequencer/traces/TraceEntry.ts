@@ -60,7 +60,8 @@ export type ChangelogCoverage =
   | "whole"
 
 /** As the changelog has it, and what follows from the rest of an entry. */
-export interface ExecutionHeader extends Mutable<Omit<StoredExecution, "end_is_open" | "partial">> {
+export interface ExecutionHeader
+  extends Mutable<Omit<StoredExecution, "end_is_open" | "partial" | "starts">> {
   spanCount: number
   /** Of the spans: what is kept of them, in spans without links and other contents. */
   weight: number
@@ -71,6 +72,8 @@ export interface ExecutionHeader extends Mutable<Omit<StoredExecution, "end_is_o
   complete: boolean
   /** Undefined once the parent of a local root has come: then they are counted anew. */
   roots: LocalRoots | undefined
+  /** Its facts that say how it started. */
+  starts: number
   /** It has ended, and what came since was not counted: the clock finds out whether that stays. */
   isEndOpen: boolean
   /** The span that says what the execution is. */
@@ -110,6 +113,7 @@ const emptyHeader = (touchedAt: number): ExecutionHeader => ({
   logged: "whole",
   complete: true,
   roots: NO_ROOTS,
+  starts: 0,
   isEndOpen: false,
   introducer: undefined
 })
@@ -408,6 +412,7 @@ export class ExecutionEntry {
         header.root_span_id = core.root_span_id
         header.started_at = core.started_at
         header.started_at_given = core.started_at_given
+        header.starts += 1
         return
       case "execution.ended": {
         const implied = this.impliedEnd(Number.POSITIVE_INFINITY)

@@ -44,6 +44,7 @@ const executionRecord = (entry: ExecutionEntry, lastOffset: number): StateRecord
     logged,
     roots,
     spanCount,
+    starts,
     weight,
     ...stored
   } = entry.header
@@ -51,6 +52,7 @@ const executionRecord = (entry: ExecutionEntry, lastOffset: number): StateRecord
     ...stored,
     last_offset: lastOffset,
     partial: logged !== "whole",
+    ...(starts === 1 ? {} : { starts }),
     ...(isEndOpen ? { end_is_open: true } : {})
   }
   return { key: executionKey(entry), value: JSON.stringify(value) }
@@ -129,7 +131,7 @@ interface Staged {
 
 const entryOf = (
   { executionId, spans, tenantId }: Staged,
-  { end_is_open, partial, ...stored }: StoredExecution
+  { end_is_open, partial, starts = 1, ...stored }: StoredExecution
 ): ExecutionEntry => {
   const entry = ExecutionEntry.of(tenantId, executionId, {
     ...stored,
@@ -139,6 +141,7 @@ const entryOf = (
     logged: partial ? "in part" : "whole",
     complete: !partial,
     roots: undefined,
+    starts,
     isEndOpen: end_is_open === true,
     introducer: undefined
   })
