@@ -216,6 +216,7 @@ export class ExecutionCache {
       // Where the view lags, that is no matter of what it is asked for.
       if (isPatient && load.isAsked) this.#times.usedUp(load.missing, now)
       if (isPatient && this.#late === undefined) {
+        load.isLate = true
         this.#late = late
         return
       }

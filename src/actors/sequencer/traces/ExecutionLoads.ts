@@ -12,8 +12,8 @@ import type { TraceState } from "./TraceState.ts"
 /** Milliseconds that a chunk waits for the store: the audit commands after it wait too. */
 const PATIENCE_MS = 2_000
 /** The same for a tenant that has used it up, and milliseconds until it has its patience again. */
-const BRIEF_PATIENCE_MS = 250
-const BRIEF_FOR_MS = 30_000
+const BRIEF_PATIENCE_MS = 500
+const BRIEF_FOR_MS = 20_000
 /** Such tenants are asked for one by one, in so many groups at most; the others together. */
 const BRIEF_GROUPS = 8
 const PATIENT = -1
@@ -45,6 +45,8 @@ export class ExecutionLoad {
   readonly missing: MissingExecutions
   readonly #named: ReadonlySet<string>
   readonly #left = new Set<string>()
+  /** No chunk waits for it any more. */
+  isLate = false
   /** The view had caught up, and the store was asked. */
   isAsked = false
   /** Undefined until it is over: then what has come, or none where that failed. */
@@ -75,7 +77,9 @@ export class ExecutionLoad {
   ): Sliced<void> {
     for (const entry of entries) {
       const { executionId, tenantId } = entry
-      if (!this.#left.has(keyText(tenantId, executionId))) yield* traces.take(entry, nowMicros)
+      if (this.#left.has(keyText(tenantId, executionId))) continue
+      entry.wasLate = this.isLate
+      yield* traces.take(entry, nowMicros)
     }
   }
 }

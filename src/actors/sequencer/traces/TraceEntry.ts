@@ -126,6 +126,8 @@ export class ExecutionEntry {
   readonly spans = new Map<string, StoredSpan>()
   /** Index of its last fact among those of the chunk; -1 if the chunk says nothing of it. */
   lastFact = -1
+  /** It took long to be loaded. */
+  wasLate = false
   /** Spans that only the store has, not the changelog; only of the lowest entry. */
   unlogged: Set<string> | undefined
   readonly #below: ExecutionEntry | undefined

@@ -20,8 +20,11 @@ import { WaitingExecutions } from "./WaitingExecutions.ts"
 const TRACE_ENTRIES_MAX = 250_000
 /** Executions and spans that leave at once: each may need a tombstone in one transaction. */
 export const EVICTED_ENTRIES_MAX = 10_000
-/** Executions that take seconds to be loaded stay for a while when they have ended. */
-const LARGE_SIZE = 5_000
+/**
+ * Executions that take seconds to be loaded, of so many facts or as it was seen, stay for a while when they
+ * have ended.
+ */
+const LARGE_FACTS = 5_000
 const LARGE_STAY_MICROS = 60_000_000
 /** Executions looked at in search of some that may leave. */
 const EVICTION_STEPS_MAX = 10_000
@@ -154,8 +157,9 @@ export class TraceState {
     const done = () => leavingSize >= limits.evictedMax || steps >= EVICTION_STEPS_MAX
     for (const entry of this.#ended) {
       if (done()) return [...leaving]
-      const isNamed = entry.header.touched_at > nowMicros - LARGE_STAY_MICROS
-      if (!(isNamed && sizeOf(entry) >= LARGE_SIZE)) consider(entry)
+      const { fact_count, touched_at } = entry.header
+      const isLarge = entry.wasLate || fact_count >= LARGE_FACTS
+      if (!isLarge || touched_at <= nowMicros - LARGE_STAY_MICROS) consider(entry)
     }
     for (const entry of this.#touched) {
       const isIdle = entry.header.touched_at <= nowMicros - idleMicros

@@ -276,8 +276,13 @@ describe("executions that take long to be loaded", () => {
       assert.isUndefined(state.traces.execution(TENANT, "run"))
       yield* TestClock.adjust("3 seconds")
       assert.deepStrictEqual(yield* prepare(ofRun), nothing)
-      assert.strictEqual(state.traces.execution(TENANT, "run")?.header.fact_count, 5)
+      const entry = state.traces.execution(TENANT, "run")
+      assert.strictEqual(entry?.header.fact_count, 5)
       assert.lengthOf(world.loads, 1)
+      // Small, and has ended: it stays for those who try again.
+      const leaving = (seconds: number) =>
+        state.traces.evictable(9, entry!.header.touched_at + seconds * 1_000_000, 1e9).length
+      assert.deepStrictEqual([59, 60].map(leaving), [0, 1])
     })
   )
 
@@ -305,7 +310,7 @@ describe("executions that take long to be loaded", () => {
       const also = commandOf(TENANT, startExecution("also"))
       const other = commandOf("other", startExecution("other"))
       assert.deepStrictEqual(yield* waited(ofRun), [named("run"), 2_000])
-      assert.deepStrictEqual(yield* waited([also]), [named("also"), 250])
+      assert.deepStrictEqual(yield* waited([also]), [named("also"), 500])
       world.takes = "1 second"
       assert.deepStrictEqual(yield* waited([other]), [nothing, 1_000])
       // One at a time goes on: the last of the tenant was given up.
