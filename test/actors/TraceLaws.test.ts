@@ -9,7 +9,7 @@ import fc from "fast-check"
 import type { TraceCommand } from "../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
 import { finish } from "../../src/domain/Slices.ts"
-import { parseFact, recomputeFact } from "../../src/domain/traces/FactText.ts"
+import { eraseFact, parseFact, recomputeFact } from "../../src/domain/traces/FactText.ts"
 import { spanGraphOf } from "../../src/domain/traces/SpanGraph.ts"
 import type { TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
@@ -179,17 +179,30 @@ const commands: fc.Arbitrary<ReadonlyArray<TraceCommand>> = fc
     return [command(TENANT, [startExecution("e/0"), startExecution("e%2F1")]), ...made]
   })
 
-const moment = (loadFails: fc.Arbitrary<boolean>): fc.Arbitrary<Moment> =>
+const moment = (fails: fc.Arbitrary<boolean>): fc.Arbitrary<Moment> =>
   fc.record({
     size: fc.integer({ min: 1, max: 5 }),
     restart: fc.boolean(),
     evict: fc.constantFrom("nothing", "ended", "everything"),
     catchUp: fc.boolean(),
-    loadFails
+    loadFails: fails,
+    loadIsLate: fails,
+    arrives: fc.boolean()
   })
 
-const moments = (loadFails: fc.Arbitrary<boolean>) =>
-  fc.array(moment(loadFails), { minLength: 1, maxLength: 8 })
+const moments = (fails: fc.Arbitrary<boolean>) =>
+  fc.array(moment(fails), { minLength: 1, maxLength: 8 })
+
+/** What a chunk does not wait for comes when much has changed, and has left memory again. */
+const fleeting: fc.Arbitrary<Moment> = fc.record({
+  size: fc.constant(1),
+  restart: fc.constant(false),
+  evict: fc.constantFrom("everything", "nothing"),
+  catchUp: fc.constant(true),
+  loadFails: fc.constant(false),
+  loadIsLate: fc.boolean(),
+  arrives: fc.constantFrom(false, false, false, true)
+})
 
 const factsOf = (partition: Partition): ReadonlyArray<TraceFact> =>
   partition.bodies.map((body) => parseFact(body)!)
@@ -273,22 +286,30 @@ describe("traces", () => {
   })
 
   it("are as if a command that could not be looked up had never been sent", () => {
-    let refused = 0
-    fc.assert(
-      fc.property(commands, moments(fc.boolean()), (all, plan) => {
+    const [failing, late] = [
+      { refused: 0, late: 0 },
+      { refused: 0, late: 0 }
+    ]
+    const check =
+      (seen: { refused: number; late: number }) =>
+      (all: ReadonlyArray<TraceCommand>, plan: ReadonlyArray<Moment>) => {
         const wild = new Partition().runAll(all, plan)
         const applied = all.filter((_, index) => wild.outcomes[index]?.unavailable === false)
-        refused += all.length - applied.length
+        seen.refused += all.length - applied.length
+        seen.late += wild.lateLoads
         const calm = new Partition().runAll(applied)
         assert.deepStrictEqual(wild.bodies, calm.bodies)
         assert.deepStrictEqual(
           wild.outcomes.filter(({ unavailable }) => !unavailable),
           calm.outcomes
         )
-      }),
-      { numRuns: runs(500) }
-    )
-    assert.isAbove(refused, 100)
+      }
+    fc.assert(fc.property(commands, moments(fc.boolean()), check(failing)), { numRuns: runs(500) })
+    fc.assert(fc.property(commands, fc.array(fleeting, { minLength: 1 }), check(late)), {
+      numRuns: runs(1_000)
+    })
+    assert.isAbove(failing.refused, 100)
+    assert.isAbove(late.late, runs(1_000))
   })
 
   it("are chained per tenant and numbered per execution without a gap", () => {
@@ -377,6 +398,29 @@ describe("traces", () => {
       }),
       { numRuns: 300 }
     )
+  })
+
+  it("are shown as the store shows them once it has erased what was to be erased", () => {
+    let erasures = 0
+    fc.assert(
+      fc.property(commands, (all) => {
+        for (const facts of executionsOf(new Partition().runAll(all))) {
+          const erased = facts.map((fact) => {
+            const isAfter = ({ fact_number, type }: TraceFact) =>
+              type === "execution.erased" && fact_number > fact.fact_number
+            const first = facts.find(isAfter)
+            if (first === undefined || fact.details === undefined) return fact
+            erasures += 1
+            return parseFact(eraseFact(fact, first.created_at))!
+          })
+          const [shown, stored] = [foldFacts(facts), foldFacts(erased)]
+          assert.deepStrictEqual(shown.execution, stored.execution)
+          assert.deepStrictEqual(shown.spans, stored.spans)
+        }
+      }),
+      { numRuns: 300 }
+    )
+    assert.isAbove(erasures, 100)
   })
 
   it("answer every operation exactly once, in the order of the request", () => {

@@ -8,10 +8,10 @@ import { inSlices } from "../../domain/InSlices.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 import { finish, type Sliced } from "../../domain/Slices.ts"
 import { inReadTurns } from "../../domain/TenantTurns.ts"
-import { eraseFact, parseFact } from "../../domain/traces/FactText.ts"
+import { parseFact } from "../../domain/traces/FactText.ts"
 import { shownSpan } from "../../domain/traces/SpanSummary.ts"
 import type { TraceFact } from "../../domain/traces/TraceFact.ts"
-import { foldFacts, type TraceChange, TraceView } from "../../domain/traces/TraceView.ts"
+import { type TraceChange, TraceView } from "../../domain/traces/TraceView.ts"
 import { EventLog, type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
 import type { StoredRow, StoreUnavailable } from "../../ports/EventStore.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
@@ -116,10 +116,6 @@ function* piecesOf(
   yield { sequenceNumber, message: encoder.encode(text) }
 }
 
-/** A fact as erasing leaves it. */
-const withoutDetails = (fact: TraceFact, erasedAt: string): TraceFact =>
-  fact.details === undefined ? fact : (parseFact(eraseFact(fact, erasedAt)) ?? fact)
-
 /**
  * What the facts of an execution add up to, message by message. It is known by its own facts, and
  * those of spans that have not ended. What has ended is not kept: what is sent of it after that is
@@ -128,10 +124,8 @@ const withoutDetails = (fact: TraceFact, erasedAt: string): TraceFact =>
 class ExecutionReplay {
   readonly followed: Followed
   #view = new TraceView()
-  /** What has to be folded again when details are erased: the execution's own facts, */
-  #own: Array<TraceFact> = []
-  /** and the beginnings of spans that run, each with the size of its text. */
-  readonly #running = new Map<string, { readonly fact: TraceFact; readonly bytes: number }>()
+  /** What the beginnings of spans that run are counted for. */
+  readonly #running = new Map<string, number>()
   /** Number of the last fact taken. */
   folded = 0
 
@@ -146,7 +140,6 @@ class ExecutionReplay {
   /** Nothing is known of it any more. */
   drop(): void {
     this.#view = new TraceView()
-    this.#own = []
     this.#running.clear()
     this.followed.release()
   }
@@ -179,7 +172,6 @@ class ExecutionReplay {
     const change = this.#view.take(fact)
     this.folded = fact.fact_number
     if (fact.type !== "span.ended") this.#keep(fact, bytes)
-    if (fact.type === "execution.erased") this.#erase(fact.created_at)
     return change
   }
 
@@ -196,29 +188,20 @@ class ExecutionReplay {
         return
       case "span.started":
         this.#leave(fact.span_id)
-        this.#running.set(fact.span_id, { fact, bytes })
+        this.#running.set(fact.span_id, bytes)
         this.followed.add(bytes)
         return
       case "span.ended":
         this.#leave(fact.span_id)
         return this.#view.forget(fact.span_id)
       default:
-        this.#own.push(fact)
         this.followed.add(bytes)
     }
   }
 
   #leave(spanId: string): void {
-    this.followed.add(-(this.#running.get(spanId)?.bytes ?? 0))
+    this.followed.add(-(this.#running.get(spanId) ?? 0))
     this.#running.delete(spanId)
-  }
-
-  #erase(erasedAt: string): void {
-    this.#own = this.#own.map((fact) => withoutDetails(fact, erasedAt))
-    for (const [id, { bytes, fact }] of this.#running) {
-      this.#running.set(id, { fact: withoutDetails(fact, erasedAt), bytes })
-    }
-    this.#view = foldFacts([...this.#own, ...[...this.#running.values()].map(({ fact }) => fact)])
   }
 }
 

@@ -64,7 +64,8 @@ import {
 } from "./SequencerState.ts"
 import { PURGED_MAX, type ReceivedCommand, stepDue, stepEach, stepPurge } from "./SequencerStep.ts"
 import { checkSigned, sizesOf } from "./SignedHistory.ts"
-import { ExecutionCache, type TraceLookup } from "./traces/ExecutionCache.ts"
+import { ExecutionCache } from "./traces/ExecutionCache.ts"
+import type { TraceLookup } from "./traces/VisibleStore.ts"
 
 /** Bytes of one fetch of commands, as they are compressed in the log. */
 const FETCH_BYTES = 4 * 1_048_576

@@ -16,10 +16,17 @@ export const StoredExecution = Schema.Struct({
   root_span_id: text("Its root span."),
   started_at: time("When it started."),
   started_at_given: Schema.Boolean.annotate({ description: "The client said so." }),
+  starts: Schema.optionalKey(natural("Its facts that say how it started; absent for one.")),
   ended_at: Schema.NullOr(time("When it ended.")),
   ended_by_client: Schema.Boolean.annotate({
     description: "A client ended it, not the ends of its OpenTelemetry spans."
   }),
+  end_is_open: Schema.optionalKey(
+    Schema.Literal(true).annotate({
+      description:
+        "It has ended, and whether that stays with what has come since is not counted yet."
+    })
+  ),
   fact_count: natural("Its facts so far."),
   event_count: natural("Its trace events so far."),
   last_event_at: Schema.optionalKey(

@@ -15,6 +15,7 @@ export interface TraceChange {
 }
 
 type Started = Extract<SaidFact, { readonly type: "execution.started" }>
+type Erased = Extract<SaidFact, { readonly type: "execution.erased" }>
 type Ended = Extract<SaidFact, { readonly type: "execution.ended" }>
 type SpanStarted = Extract<SaidFact, { readonly type: "span.started" }>
 type SpanAmended = Extract<SaidFact, { readonly type: "span.amended" }>
@@ -60,15 +61,16 @@ export class TraceView {
   #first: Started | undefined
   #started: Started | undefined
   #ended: Ended | undefined
-  #erasedAt: string | undefined
+  /** By their numbers. What came before one of them is shown without its details. */
+  readonly #erasures: Array<Erased> = []
   readonly #spans = new Map<string, SpanFacts>()
 
   /** Undefined before the first fact. */
   get execution(): Execution | undefined {
-    const started = this.#started
-    if (started === undefined || this.#first === undefined) return undefined
-    const { agent_id, details, execution_id, root_span_id, started_at } = started
-    const ended = this.#ended
+    if (this.#started === undefined || this.#first === undefined) return undefined
+    const { agent_id, details, execution_id, root_span_id, started_at } = this.#shown(this.#started)
+    const ended = this.#ended && this.#shown(this.#ended)
+    const erasedAt = this.#erasures.at(-1)?.created_at
     return {
       id: execution_id,
       agent_id,
@@ -80,7 +82,7 @@ export class TraceView {
       ...(ended === undefined ? {} : { ended_at: ended.ended_at }),
       metadata: { ...details?.metadata, ...ended?.details?.metadata },
       created_at: this.#first.created_at,
-      ...(this.#erasedAt === undefined ? {} : { erased_at: this.#erasedAt })
+      ...(erasedAt === undefined ? {} : { erased_at: erasedAt })
     }
   }
 
@@ -117,7 +119,7 @@ export class TraceView {
         this.#ended = undefined
         return { execution: true, spans: this.#running() }
       case "execution.erased":
-        this.#erasedAt = fact.created_at
+        this.#erasures.push(fact)
         return { execution: true, spans: [] }
       case "span.started":
         this.#spans.set(fact.span_id, {
@@ -140,8 +142,22 @@ export class TraceView {
     }
   }
 
-  #spanOf(facts: SpanFacts): Span {
-    return spanOf(facts, this.#ended, this.#started?.root_span_id)
+  #spanOf({ amendments, ended, started }: SpanFacts): Span {
+    const shown = {
+      started: this.#shown(started),
+      amendments,
+      ...(ended === undefined ? {} : { ended: this.#shown(ended) })
+    }
+    return spanOf(shown, this.#ended, this.#started?.root_span_id)
+  }
+
+  /** A fact as the first erasure after it leaves it. */
+  #shown<Fact extends Ended | SpanEnded | SpanStarted | Started>(fact: Fact): Fact {
+    if (fact.details === undefined) return fact
+    const erasure = this.#erasures.find(({ fact_number }) => fact_number > fact.fact_number)
+    if (erasure === undefined) return fact
+    const { details: _, ...rest } = fact
+    return { ...rest, erased_at: erasure.created_at } as Fact
   }
 
   /** Spans without an end of their own. */

@@ -3,7 +3,9 @@
  * land in a model of the store that shows them late and erases them, and the changelog keeps what a
  * restart would find. Also makers of operations with as little said as a test needs.
  */
+import { ExecutionLoad, LoadTimes } from "../../../src/actors/sequencer/traces/ExecutionLoads.ts"
 import { ForgottenEvents } from "../../../src/actors/sequencer/traces/ForgottenEvents.ts"
+import { loadedEntry } from "../../../src/actors/sequencer/traces/LoadedEntry.ts"
 import {
   type MissingExecutions,
   missingExecutionsOf,
@@ -12,6 +14,7 @@ import {
 } from "../../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { endDue } from "../../../src/actors/sequencer/traces/OtlpStep.ts"
 import { type KnownEvent, TraceDraft } from "../../../src/actors/sequencer/traces/TraceDraft.ts"
+import type { ExecutionEntry } from "../../../src/actors/sequencer/traces/TraceEntry.ts"
 import { traceRecords, unloggedUpTo } from "../../../src/actors/sequencer/traces/TraceRecords.ts"
 import { type EvictionLimits, TraceState } from "../../../src/actors/sequencer/traces/TraceState.ts"
 import { applyTraces, type TraceOutcome } from "../../../src/actors/sequencer/traces/TraceStep.ts"
@@ -41,7 +44,7 @@ import {
   traceEventKeyOf
 } from "../../../src/domain/traces/TraceOperation.ts"
 import { foldFacts, type TraceView } from "../../../src/domain/traces/TraceView.ts"
-import type { LoadedExecution, LoadedFact } from "../../../src/ports/TraceStore.ts"
+import type { LoadedExecution, LoadedFact, TraceKey } from "../../../src/ports/TraceStore.ts"
 
 export const NOW = "2026-11-21T12:00:00.000000Z"
 export const TENANT = "acme"
@@ -223,14 +226,27 @@ export interface Moment {
   /** The projection shows everything. */
   readonly catchUp: boolean
   readonly loadFails: boolean
+  /** The chunk does not wait for a load, unless one is late already. */
+  readonly loadIsLate: boolean
+  /** Before the chunk what is late has come. */
+  readonly arrives: boolean
 }
 
-const calm: Moment = {
+export const calm: Moment = {
   size: 1,
   restart: false,
   evict: "nothing",
   catchUp: false,
-  loadFails: false
+  loadFails: false,
+  loadIsLate: false,
+  arrives: true
+}
+
+/** Take what the store says of an execution; false if it is not what was written. */
+export const takeLoaded = (state: TraceState, loaded: LoadedExecution, now = NOW): boolean => {
+  const entry = finish(loadedEntry(loaded, microsOf(now)))
+  if (entry !== undefined) finish(state.take(entry, microsOf(now)))
+  return entry !== undefined
 }
 
 const HOUR_MICROS = 3_600_000_000
@@ -244,6 +260,7 @@ export class Partition {
   /** Offset of alk.traces that the store shows up to, exclusive. */
   visible = 0
   loads = 0
+  lateLoads = 0
   evictions = 0
   now = NOW
   state = new TraceState()
@@ -257,6 +274,9 @@ export class Partition {
   readonly #ordinals = { first: 0, next: 0 }
   #forgottenEvents = new ForgottenEvents(0)
   #next = 0
+  #late:
+    | { readonly load: ExecutionLoad; readonly entries: ReadonlyArray<ExecutionEntry> }
+    | undefined
   /** Offset up to which the changelog does not have all executions. */
   #unlogged = 0
   /** Offset that the store has to show before it is asked. */
@@ -275,7 +295,8 @@ export class Partition {
     if (moment.catchUp) this.visible = this.#next
     if (moment.restart) this.restart()
     if (moment.evict !== "nothing") this.evict(moment.evict === "everything")
-    const unloaded = this.#load(missingExecutionsOf(this.state, commands), moment.loadFails)
+    if (moment.arrives) this.#takeLate()
+    const unloaded = this.#load(missingExecutionsOf(this.state, commands), moment)
     const events = this.#lookUp(commands, moment.loadFails)
     const draft = new TraceDraft(this.state, this.heads, this.now, {
       unloaded: { ...unloaded, executions: [...unloaded.executions, ...events.executions] },
@@ -347,7 +368,8 @@ export class Partition {
     const nowMicros = microsOf(this.now)
     const inPart = this.state.dueInPart(nowMicros, Number.POSITIVE_INFINITY)
     const executions = inPart.map(({ executionId: id, tenantId }) => ({ tenantId, id }))
-    this.#load({ executions, spans: [] }, false)
+    this.#takeLate()
+    this.#load({ executions, spans: [] }, calm)
     const draft = new TraceDraft(this.state, this.heads, this.now, { hasStore: true })
     for (const entry of finish(this.state.due(nowMicros, Number.POSITIVE_INFINITY))) {
       draft.merge(endDue(draft, entry.tenantId, entry.executionId))
@@ -382,6 +404,7 @@ export class Partition {
 
   restart(): void {
     this.state = new TraceState()
+    this.#late = undefined
     this.#forgotten = this.#unlogged
     this.#forgottenEvents = ForgottenEvents.restored(this.#ordinals, this.#forgotten, this.#next)
     // Compaction keeps the last record of each key; that of a span may come before its execution's.
@@ -393,6 +416,7 @@ export class Partition {
     const idle = runningToo ? 0 : HOUR_MICROS
     const leaving = this.state.evictable(this.visible, microsOf(this.now), idle, LIMITS)
     this.evictions += leaving.length
+    this.#late?.load.noteLeaving(leaving)
     this.#write(this.state.evict(leaving).records)
   }
 
@@ -417,11 +441,38 @@ export class Partition {
     }
   }
 
-  #load(wanted: MissingExecutions, fails: boolean): MissingExecutions {
-    const nothing = { executions: [], spans: [] }
-    if (wanted.executions.length + wanted.spans.length === 0) return nothing
+  #load(wanted: MissingExecutions, { loadFails, loadIsLate }: Moment): MissingExecutions {
+    const isHeld = (key: TraceKey) => this.#late?.load.names(key) === true
+    const { held, plans } = new LoadTimes().plan(wanted, 0, isHeld)
+    const asked = plans[0]?.missing
+    if (asked === undefined) return held
     this.loads += 1
-    if (fails) return wanted
+    if (loadFails) return wanted
+    const load = new ExecutionLoad(asked)
+    const entries = this.#stored(asked).map((rows) => {
+      const entry = finish(loadedEntry(toLoaded(rows), microsOf(this.now)))
+      if (entry === undefined) throw new Error("not as it was written")
+      return entry
+    })
+    if (loadIsLate && this.#late === undefined) {
+      this.lateLoads += 1
+      this.#late = { load, entries }
+      return wanted
+    }
+    finish(load.take(this.state, entries, microsOf(this.now)))
+    return held
+  }
+
+  #takeLate(): void {
+    const late = this.#late
+    this.#late = undefined
+    if (late !== undefined) {
+      finish(late.load.take(this.state, late.entries, microsOf(this.now)))
+    }
+  }
+
+  /** The rows of each execution that is wanted, as the store has them now. */
+  #stored(wanted: MissingExecutions): ReadonlyArray<ReadonlyArray<StoredRow>> {
     this.visible = Math.max(this.visible, this.#forgotten)
     const shown = this.#rows.filter(({ offset }) => offset < this.visible)
     const found = new Map<string, Array<StoredRow>>()
@@ -437,10 +488,7 @@ export class Partition {
       const name = `${tenant_id} ${execution_id}`
       found.set(name, [...(found.get(name) ?? []), row])
     }
-    for (const rows of found.values()) {
-      if (!finish(this.state.take(toLoaded(rows), microsOf(this.now)))) throw new Error("not taken")
-    }
-    return nothing
+    return [...found.values()]
   }
 }
 

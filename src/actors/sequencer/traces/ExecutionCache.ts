@@ -2,12 +2,12 @@
  * The executions that a sequencer has in memory: loads from the store those that a chunk names and
  * that are not in memory, looks up events that the duplicate window may have forgotten, and evicts
  * executions that have ended or are idle once the store shows them.
- * Follows `alk.progress` of its partition, because only what is visible there may be evicted.
+ * What takes long to be loaded is loaded while the partition goes on; until it has come, no command
+ * that names it is applied, so that nothing of it changes meanwhile.
  */
-import { Effect, Option } from "effect"
+import { Clock, type Duration, Effect, Fiber, Option } from "effect"
 import { inSlices } from "../../../domain/InSlices.ts"
 import { isMarked } from "../../../domain/records/FactPlace.ts"
-import { noProgress, type Progress, progressAfter } from "../../../domain/records/Progress.ts"
 import type { RecordMac } from "../../../domain/records/RecordMac.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
@@ -20,36 +20,35 @@ import type {
   LogUnavailable,
   OffsetOutOfRange
 } from "../../../ports/EventLog.ts"
-import type { StoreResult } from "../../../ports/EventStore.ts"
 import type {
   LoadedExecution,
   SoughtEvents,
   StoredEvent,
-  TraceStore
+  TraceKey
 } from "../../../ports/TraceStore.ts"
-import { scanEach } from "../../log/Malformed.ts"
 import type { SequencerState } from "../SequencerState.ts"
 import type { ReceivedCommand } from "../SequencerStep.ts"
+import { ExecutionLoad, joined, keysIn, type LoadPlan, LoadTimes } from "./ExecutionLoads.ts"
+import { checkedEntry } from "./LoadedEntry.ts"
 import {
   type MissingExecutions,
   missingExecutionsOf,
   soughtEventsOf,
   type TraceCommand
 } from "./MissingExecutions.ts"
+import type { ExecutionEntry } from "./TraceEntry.ts"
 import { EVICTED_ENTRIES_MAX } from "./TraceState.ts"
+import { type TraceLookup, VisibleStore } from "./VisibleStore.ts"
 
 /** Time that a chunk waits for the store: the audit commands after it wait too. */
-const LOAD_TIMEOUT = "2 seconds"
-/** Milliseconds between two looks at a view that has not caught up. */
-const CATCH_UP_INTERVAL_MS = 20
+const LOOK_UP_TIMEOUT = "2 seconds"
+/** Time after which a load is given up that no chunk waits for. */
+const LOAD_TIMEOUT = "1 minute"
 /**
  * Microseconds after which an execution that no command has named is evicted, and between looks.
  */
 const IDLE_MICROS = 10 * 60 * 1_000_000
 const LOOK_MICROS = 1_000_000
-
-/** What the cache needs of the store. */
-export type TraceLookup = Pick<TraceStore["Service"], "load" | "position" | "storedEvents">
 
 /** Executions that are loaded at once because they are due. */
 const DUE_LOADED_MAX = 100
@@ -93,28 +92,21 @@ const commandsOf = (chunk: ReadonlyArray<ReceivedCommand>): ReadonlyArray<TraceC
       : []
   )
 
-/** Whether this service has written every row that is said to be of it; one in a step. */
-function* isWrittenBy(mac: RecordMac, { marked }: LoadedExecution): Sliced<boolean> {
-  for (const fact of marked) {
-    if (!isMarked(mac, fact)) return false
-    yield
-  }
-  return true
+/** A load that no chunk waits for. */
+interface LateLoad {
+  readonly load: ExecutionLoad
+  readonly fiber: Fiber.Fiber<void>
 }
 
 export class ExecutionCache {
-  readonly #log: EventLog["Service"]
-  readonly #reader: LogReader
   readonly #state: SequencerState
   readonly #store: TraceLookup | undefined
+  readonly #visible: VisibleStore
   readonly #mac: RecordMac
-  #progress: Progress
-  #next: number | undefined
+  readonly #times = new LoadTimes()
+  /** One at a time: what it holds is as much as any load. */
+  #late: LateLoad | undefined
   #lookedAt = 0
-  /** True once the store itself was seen to reach as far as `alk.progress` says. */
-  #confirmed = false
-  /** The view was being rebuilt at some time since this was last set to false. */
-  #rebuilt = false
 
   /**
    * `reader` is used by this cache only; `store` is undefined in a process that has none; `mac` is
@@ -127,77 +119,133 @@ export class ExecutionCache {
     store: TraceLookup | undefined,
     mac: RecordMac
   ) {
-    this.#log = log
-    this.#reader = reader
     this.#state = state
     this.#store = store
+    this.#visible = new VisibleStore(log, reader, state.partition)
     this.#mac = mac
-    this.#progress = noProgress(state.partition)
   }
 
-  /** Load what the chunk needs, and look up which of its events the store has. */
-  prepare(chunk: ReadonlyArray<ReceivedCommand>): Effect.Effect<PreparedTraces> {
-    const commands = commandsOf(chunk)
-    if (commands.length === 0) return Effect.succeed({ unloaded: NONE, storedEvents: NO_EVENTS })
-    return this.#loadMissing(missingExecutionsOf(this.#state.traces, commands)).pipe(
-      Effect.flatMap((unloaded) => {
-        // One wait is enough.
-        const store = unloaded === NONE ? this.#store : undefined
-        return Effect.map(this.#lookUpEvents(commands, store), ({ executions, storedEvents }) => ({
-          unloaded: { ...unloaded, executions: [...unloaded.executions, ...executions] },
-          storedEvents
-        }))
-      })
-    )
-  }
+  /**
+   * Load what the chunk needs, and look up which of its events the store has. Loads that take longer
+   * than the chunk waits are of the fiber that runs this.
+   */
+  readonly prepare = Effect.fnUntraced(
+    { self: this },
+    function* (chunk: ReadonlyArray<ReceivedCommand>): Effect.fn.Return<PreparedTraces> {
+      yield* this.#takeLate
+      const commands = commandsOf(chunk)
+      if (commands.length === 0) return { unloaded: NONE, storedEvents: NO_EVENTS }
+      const unloaded = yield* this.#loadMissing(missingExecutionsOf(this.#state.traces, commands))
+      // One wait is enough.
+      const store = keysIn(unloaded).length === 0 ? this.#store : undefined
+      const { executions, storedEvents } = yield* this.#lookUpEvents(commands, store)
+      return {
+        unloaded: { ...unloaded, executions: [...unloaded.executions, ...executions] },
+        storedEvents
+      }
+    }
+  )
 
   /** Load what of the executions that are due is not in memory. */
-  readonly prepareDue: Effect.Effect<void> = Effect.suspend(() => {
+  readonly prepareDue = Effect.suspend((): Effect.Effect<void> => {
     const inPart = this.#state.traces.dueInPart(nowMicros(), DUE_LOADED_MAX)
     const executions = inPart.map(({ executionId: id, tenantId }) => ({ tenantId, id }))
     return this.#store === undefined
       ? Effect.void
-      : Effect.asVoid(this.#loadMissing({ executions, spans: [] }))
+      : Effect.andThen(this.#takeLate, this.#loadMissing({ executions, spans: [] }))
   })
 
-  #loadMissing(missing: MissingExecutions): Effect.Effect<MissingExecutions> {
-    const { executions, spans } = missing
-    if (executions.length + spans.length === 0) return Effect.succeed(NONE)
-    if (this.#store === undefined) {
+  readonly #loadMissing = Effect.fnUntraced(
+    { self: this },
+    function* (missing: MissingExecutions): Effect.fn.Return<MissingExecutions> {
+      if (keysIn(missing).length === 0) return NONE
+      const store = this.#store
       // Nothing was ever evicted: what is not in memory does not exist.
-      return Effect.succeed(this.#state.evictedBelow === 0 ? NONE : missing)
+      if (store === undefined) return this.#state.evictedBelow === 0 ? NONE : missing
+      const started = yield* Clock.currentTimeMillis
+      const isHeld = (key: TraceKey) => this.#late?.load.names(key) === true
+      const { held, plans } = this.#times.plan(missing, started, isHeld)
+      const running: Array<LoadPlan & LateLoad> = []
+      for (const plan of plans) running.push({ ...plan, ...(yield* this.#start(store, plan)) })
+      const unloaded = [held]
+      for (const { fiber, isPatient, load, patienceMs } of running) {
+        const left = started + patienceMs - (yield* Clock.currentTimeMillis)
+        yield* Effect.timeoutOption(Fiber.join(fiber), Math.max(0, left))
+        if (load.answer !== undefined) unloaded.push(yield* this.#arrived(load))
+        else {
+          unloaded.push(load.missing)
+          yield* this.#goOn({ load, fiber }, isPatient)
+        }
+      }
+      return joined(unloaded)
     }
-    const load = ({ load }: TraceLookup) => load(executions, spans)
-    return this.#asked(this.#store, this.#state.evictedBelow, load).pipe(
-      Effect.flatMap((loaded) => Effect.forEach(loaded, this.#checked)),
-      this.#inTime,
-      Effect.flatMap((loaded) => {
-        if (Option.isNone(loaded)) return Effect.succeed(missing)
-        const { value } = loaded
-        return Effect.flatMap(
-          inSlices(() => this.#taken(value)),
-          (executions) =>
-            // Treated as if the store had not answered: what it says can't be continued.
-            executions.length === 0
-              ? Effect.succeed(NONE)
-              : Effect.as(Effect.logError(MESSAGE, { executions }), missing)
-        )
-      })
-    )
-  }
+  )
 
-  /** Take what was loaded, and say of which executions it is not what was written. */
-  *#taken(
-    all: ReadonlyArray<{ readonly loaded: LoadedExecution; readonly isWritten: boolean }>
-  ): Sliced<ReadonlyArray<string>> {
-    const now = nowMicros()
-    const wrong: Array<string> = []
-    for (const { isWritten, loaded } of all) {
-      const isTaken = isWritten && (yield* this.#state.traces.take(loaded, now))
-      if (!isTaken) wrong.push(`${loaded.tenantId}/${loaded.executionId}`)
+  readonly #start = Effect.fnUntraced(
+    { self: this },
+    function* (store: TraceLookup, { missing }: LoadPlan): Effect.fn.Return<LateLoad> {
+      const load = new ExecutionLoad(missing)
+      const asked = this.#visible.asked(store, this.#state.evictedBelow, ({ load: ask }) => {
+        load.isAsked = true
+        return ask(missing.executions, missing.spans)
+      })
+      const fiber = yield* asked.pipe(
+        Effect.flatMap((loaded) => this.#checked(loaded)),
+        this.#inTime(LOAD_TIMEOUT),
+        Effect.map((answer) => {
+          load.answer = Option.flatten(answer)
+        }),
+        // A load that no chunk waits for may not be waited for without an end.
+        Effect.ensuring(
+          Effect.sync(() => {
+            load.answer ??= Option.none()
+          })
+        ),
+        Effect.forkChild
+      )
+      return { load, fiber }
     }
-    return wrong
-  }
+  )
+
+  /** The chunk waits no longer: the load goes on without it, or ends. */
+  readonly #goOn = Effect.fnUntraced(
+    { self: this },
+    function* (late: LateLoad, isPatient: boolean): Effect.fn.Return<void> {
+      const now = yield* Clock.currentTimeMillis
+      const { fiber, load } = late
+      // Where the view lags, that is no matter of what it is asked for.
+      if (isPatient && load.isAsked) this.#times.usedUp(load.missing, now)
+      if (isPatient && this.#late === undefined) {
+        load.isLate = true
+        this.#late = late
+        return
+      }
+      yield* Fiber.interrupt(fiber)
+      this.#times.failed(load.missing, now)
+    }
+  )
+
+  /** Take what was loaded; what of it is missing still. */
+  readonly #arrived = Effect.fnUntraced(
+    { self: this },
+    function* (load: ExecutionLoad): Effect.fn.Return<MissingExecutions> {
+      const { answer, missing } = load
+      if (answer === undefined || Option.isNone(answer)) {
+        this.#times.failed(missing, yield* Clock.currentTimeMillis)
+        return missing
+      }
+      yield* inSlices(() => load.take(this.#state.traces, answer.value, nowMicros()))
+      this.#times.succeeded(missing)
+      return NONE
+    }
+  )
+
+  readonly #takeLate = Effect.suspend((): Effect.Effect<void> => {
+    const load = this.#late?.load
+    if (load?.answer === undefined) return Effect.void
+    this.#late = undefined
+    return Effect.asVoid(this.#arrived(load))
+  })
 
   /**
    * Which of the events that the duplicate window may have forgotten the store has; without one that
@@ -220,34 +268,64 @@ export class ExecutionCache {
         )
   }
 
-  #stored(store: TraceLookup, sought: ReadonlyArray<SoughtEvents>, upTo: number) {
-    return this.#asked(store, upTo, ({ storedEvents }) => storedEvents(sought)).pipe(
-      Effect.flatMap((events) => inSlices(() => keysOf(this.#mac, events))),
-      this.#inTime,
-      Effect.flatMap((keys) =>
-        Option.isSome(keys) && keys.value === undefined
-          ? Effect.as(Effect.logError(MESSAGE, { events: sought.length }), undefined)
-          : Effect.succeed(Option.getOrUndefined(keys))
-      )
+  /**
+   * What was loaded as it is remembered; none where one of them is not as this service has written
+   * it: what the store says of that can't be continued.
+   */
+  #checked(
+    all: ReadonlyArray<LoadedExecution>
+  ): Effect.Effect<Option.Option<Array<ExecutionEntry>>> {
+    const mac = this.#mac
+    const wrong: Array<string> = []
+    const checked = inSlices(function* () {
+      const now = nowMicros()
+      const entries: Array<ExecutionEntry> = []
+      for (const loaded of all) {
+        const entry = yield* checkedEntry(mac, loaded, now)
+        if (entry === undefined) wrong.push(`${loaded.tenantId}/${loaded.executionId}`)
+        else entries.push(entry)
+      }
+      return entries
+    })
+    return Effect.flatMap(checked, (entries) =>
+      wrong.length === 0
+        ? Effect.succeed(Option.some(entries))
+        : Effect.as(Effect.logError(MESSAGE, { executions: wrong }), Option.none())
     )
   }
 
-  /** None where the store does not answer in time. */
-  readonly #inTime = <A, E>(answer: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>> =>
-    answer.pipe(
-      Effect.timeoutOption(LOAD_TIMEOUT),
-      Effect.catch((error) =>
-        Effect.as(
-          Effect.logWarning("executions could not be loaded", { error: String(error) }),
-          Option.none<A>()
+  #stored(store: TraceLookup, sought: ReadonlyArray<SoughtEvents>, upTo: number) {
+    return this.#visible
+      .asked(store, upTo, ({ storedEvents }) => storedEvents(sought))
+      .pipe(
+        Effect.flatMap((events) => inSlices(() => keysOf(this.#mac, events))),
+        this.#inTime(LOOK_UP_TIMEOUT),
+        Effect.flatMap((keys) =>
+          Option.isSome(keys) && keys.value === undefined
+            ? Effect.as(Effect.logError(MESSAGE, { events: sought.length }), undefined)
+            : Effect.succeed(Option.getOrUndefined(keys))
         )
-      ),
-      Effect.tap((found) =>
-        Effect.sync(() => {
-          if (Option.isNone(found)) this.#confirmed = false
-        })
       )
-    )
+  }
+
+  /** None where the store does not answer in time. */
+  #inTime(time: Duration.Input) {
+    return <A, E>(answer: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>> =>
+      answer.pipe(
+        Effect.timeoutOption(time),
+        Effect.catch((error) =>
+          Effect.as(
+            Effect.logWarning("executions could not be loaded", { error: String(error) }),
+            Option.none<A>()
+          )
+        ),
+        Effect.tap((found) =>
+          Effect.sync(() => {
+            if (Option.isNone(found)) this.#visible.doubt()
+          })
+        )
+      )
+  }
 
   /** Evicts what it may; the tombstones have to be written before anything else is. */
   readonly evict: Effect.Effect<ReadonlyArray<StateRecord>, LogUnavailable | OffsetOutOfRange> =
@@ -256,11 +334,13 @@ export class ExecutionCache {
       const { traces } = this.#state
       if (now - this.#lookedAt < LOOK_MICROS || traces.size === 0) return Effect.succeed([])
       this.#lookedAt = now
-      return this.#follow().pipe(
+      return this.#visible.follow.pipe(
         Effect.map(() => {
-          if (this.#progress.rebuilding) return []
-          const leaving = traces.evictable(this.#progress.traces_next, now, IDLE_MICROS)
+          const { rebuilding, traces_next } = this.#visible.progress
+          if (rebuilding) return []
+          const leaving = traces.evictable(traces_next, now, IDLE_MICROS)
           if (leaving.length === 0) return []
+          this.#late?.load.noteLeaving(leaving)
           const { forgotten, records, size } = traces.evict(leaving)
           // The limit of one eviction: there may be more, so look again with the next chunk.
           if (size >= EVICTED_ENTRIES_MAX) this.#lookedAt = 0
@@ -269,68 +349,4 @@ export class ExecutionCache {
         })
       )
     })
-
-  readonly #checked = (loaded: LoadedExecution) =>
-    Effect.map(
-      inSlices(() => isWrittenBy(this.#mac, loaded)),
-      (isWritten) => ({ loaded, isWritten })
-    )
-
-  /**
-   * What the store answers, asked while it held everything that may have been forgotten: a view that
-   * is dropped is said to be rebuilding before anything of it goes.
-   */
-  #asked<A>(store: TraceLookup, forgotten: number, ask: (store: TraceLookup) => StoreResult<A>) {
-    return Effect.gen({ self: this }, function* () {
-      for (;;) {
-        yield* this.#caughtUp(store, forgotten)
-        this.#rebuilt = false
-        const answer = yield* ask(store)
-        yield* this.#follow()
-        if (!this.#rebuilt) return answer
-      }
-    })
-  }
-
-  /** Until the store shows everything that may have been forgotten, up to an offset of `alk.traces`. */
-  readonly #caughtUp = Effect.fnUntraced(
-    { self: this },
-    function* (store: TraceLookup, forgotten: number) {
-      const { partition } = this.#state
-      for (;;) {
-        yield* this.#follow()
-        const { rebuilding, traces_next } = this.#progress
-        if (!rebuilding && traces_next >= forgotten) {
-          if (this.#confirmed) return
-          // `alk.progress` does not show that the store was emptied from outside.
-          const last = yield* store.position(partition)
-          this.#confirmed = (last?.offset ?? -1) + 1 >= forgotten
-          if (this.#confirmed) return
-        }
-        yield* Effect.sleep(CATCH_UP_INTERVAL_MS)
-      }
-    }
-  )
-
-  /** Read `alk.progress` to its end. */
-  #follow() {
-    const { partition } = this.#state
-    const log = this.#log
-    const bounds = log.bounds("progress", partition)
-    return Effect.flatMap(bounds, ({ end, start }) => {
-      const offset = Math.max(start, this.#next ?? start)
-      if (offset >= end) return Effect.void
-      const position = { topic: "progress" as const, partition, offset }
-      return scanEach(this.#reader, position, end, (record) => {
-        this.#progress = progressAfter(this.#progress, record)
-        this.#rebuilt ||= this.#progress.rebuilding
-      }).pipe(
-        Effect.andThen(
-          Effect.sync(() => {
-            this.#next = end
-          })
-        )
-      )
-    })
-  }
 }

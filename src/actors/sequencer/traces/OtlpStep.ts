@@ -34,6 +34,12 @@ import {
 /** Spans that a command moves from one parent to another: a fact each, 20 ms of one partition. */
 export const MOVED_CHILDREN_MAX = 1_000
 
+/**
+ * Facts that say how an execution started, each with all of its details, up to which a log record adds
+ * another one. In no order they are rarely the earliest so often.
+ */
+export const EXECUTION_STARTS_MAX = 32
+
 /** A span of the command on its way through the turns. */
 interface Recording {
   readonly sent: RecordOtlpSpan
@@ -59,14 +65,19 @@ const sourcesOf = (operation: RecordOtlpSpan): ReadonlyArray<string> => {
   return parentSpanId === undefined ? causes : [parentSpanId, ...causes]
 }
 
-/** Records that an execution has ended, ends otherwise, or runs again, as its spans imply it. */
-export const recordImpliedEnd = (
+/**
+ * Records that an execution has ended, ends otherwise, or runs again, as its spans imply it. What is
+ * not counted stays as it was said until the clock counts it.
+ */
+const recordImpliedEnd = (
   command: CommandDraft,
   entry: ExecutionEntry,
-  implied: ImpliedEnd | undefined
+  implied: ImpliedEnd | "uncounted" | undefined
 ): void => {
   const { ended_at, ended_by_client, source, status } = entry.header
   if (source !== "otlp" || ended_by_client) return
+  entry.header.isEndOpen = implied === "uncounted" && status !== "RUNNING"
+  if (implied === "uncounted") return
   if (implied === undefined) {
     if (status !== "RUNNING") command.record(entry, { type: "execution.resumed" })
   } else if (status !== implied.status || ended_at !== implied.endedAt) {
@@ -75,11 +86,12 @@ export const recordImpliedEnd = (
   }
 }
 
-/** The end of an execution whose wait for a parent is over. */
+/** The end of an execution whose wait for a parent is over, or whose end was left open. */
 export const endDue = (draft: TraceDraft, tenantId: string, executionId: string): CommandDraft => {
   const command = new CommandDraft(draft, { tenantId, operations: [] })
   const entry = command.execution(executionId)!
-  recordImpliedEnd(command, entry, entry.impliedEnd(Number.POSITIVE_INFINITY))
+  const nowMicros = entry.header.isEndOpen ? draft.nowMicros : Number.POSITIVE_INFINITY
+  recordImpliedEnd(command, entry, entry.impliedEnd(nowMicros))
   return command
 }
 
@@ -133,9 +145,13 @@ export const addOtlpEvents = (
   const { events, executionId, payloads, spanId } = operation
   const known = command.execution(executionId)
   const entry = known ?? command.create(executionId)
-  const { provisional, source, spanCount, started_at } = entry.header
+  const { provisional, source, spanCount, started_at, starts } = entry.header
   const isEarlier =
-    source === "otlp" && provisional && spanCount === 0 && operation.startedAt < started_at
+    source === "otlp"
+    && provisional
+    && spanCount === 0
+    && starts < EXECUTION_STARTS_MAX
+    && operation.startedAt < started_at
   // As long as there is no span, the first of the records says what the execution is.
   if (known === undefined || isEarlier) recordExecution(command, entry, operation)
   const hasNews = addEvents(command, entry, spanId, events)
@@ -214,7 +230,7 @@ export class OtlpSpans {
     const named = [...this.#accepted().map(({ operation }) => operation), ...records]
     for (const executionId of new Set(named.map((one) => one.executionId))) {
       const entry = this.#command.execution(executionId)!
-      recordImpliedEnd(this.#command, entry, entry.impliedEnd(nowMicros, links))
+      recordImpliedEnd(this.#command, entry, entry.impliedEndWithin(nowMicros, links))
     }
   }
 

@@ -60,7 +60,8 @@ export type ChangelogCoverage =
   | "whole"
 
 /** As the changelog has it, and what follows from the rest of an entry. */
-export interface ExecutionHeader extends Mutable<Omit<StoredExecution, "partial">> {
+export interface ExecutionHeader
+  extends Mutable<Omit<StoredExecution, "end_is_open" | "partial" | "starts">> {
   spanCount: number
   /** Of the spans: what is kept of them, in spans without links and other contents. */
   weight: number
@@ -71,6 +72,10 @@ export interface ExecutionHeader extends Mutable<Omit<StoredExecution, "partial"
   complete: boolean
   /** Undefined once the parent of a local root has come: then they are counted anew. */
   roots: LocalRoots | undefined
+  /** Its facts that say how it started. */
+  starts: number
+  /** It has ended, and what came since was not counted: the clock finds out whether that stays. */
+  isEndOpen: boolean
   /** The span that says what the execution is. */
   introducer: Introducer | undefined
 }
@@ -108,6 +113,8 @@ const emptyHeader = (touchedAt: number): ExecutionHeader => ({
   logged: "whole",
   complete: true,
   roots: NO_ROOTS,
+  starts: 0,
+  isEndOpen: false,
   introducer: undefined
 })
 
@@ -119,6 +126,8 @@ export class ExecutionEntry {
   readonly spans = new Map<string, StoredSpan>()
   /** Index of its last fact among those of the chunk; -1 if the chunk says nothing of it. */
   lastFact = -1
+  /** It took long to be loaded. */
+  wasLate = false
   /** Spans that only the store has, not the changelog; only of the lowest entry. */
   unlogged: Set<string> | undefined
   readonly #below: ExecutionEntry | undefined
@@ -186,16 +195,21 @@ export class ExecutionEntry {
 
   /**
    * The end that the spans imply, undefined while one of them runs, or a parent is waited for that
-   * may still come. See LocalRoots. Undefined too where the roots would have to be counted and the
-   * budget is used up: then the clock finds it out.
+   * may still come. See LocalRoots.
    */
-  impliedEnd(nowMicros: number, budget?: LinkBudget): ImpliedEnd | undefined {
+  impliedEnd(nowMicros: number): ImpliedEnd | undefined {
     const { header } = this
     const roots =
-      header.spanCount === 0 ? this.#silence() : (header.roots ?? finish(this.countRoots(budget)))
+      header.spanCount === 0 ? this.#silence() : (header.roots ?? finish(this.countRoots()))
     if (roots === undefined || roots.running > 0 || roots.endedAt === "") return undefined
     if (nowMicros < this.#waitsUntil(roots)) return undefined
     return { status: roots.status, endedAt: laterOf(roots.endedAt, header.started_at) }
+  }
+
+  /** The same, or `uncounted` where the roots would have to be counted and the budget is used up. */
+  impliedEndWithin(nowMicros: number, budget: LinkBudget): ImpliedEnd | "uncounted" | undefined {
+    const isCounted = this.header.spanCount === 0 || finish(this.countRoots(budget)) !== undefined
+    return isCounted ? this.impliedEnd(nowMicros) : "uncounted"
   }
 
   /** Microseconds; in the past without a wait. */
@@ -222,7 +236,8 @@ export class ExecutionEntry {
 
   /** True while nothing runs but the wait for a parent; or where that is not known. */
   get isWaiting(): boolean {
-    const { complete, ended_by_client, provisional, source, status } = this.header
+    const { complete, ended_by_client, isEndOpen, provisional, source, status } = this.header
+    if (isEndOpen) return true
     if (status !== "RUNNING" || source !== "otlp" || ended_by_client) return false
     if (!complete) return provisional
     const roots = this.header.spanCount === 0 ? this.#silence() : this.header.roots
@@ -399,6 +414,7 @@ export class ExecutionEntry {
         header.root_span_id = core.root_span_id
         header.started_at = core.started_at
         header.started_at_given = core.started_at_given
+        header.starts += 1
         return
       case "execution.ended": {
         const implied = this.impliedEnd(Number.POSITIVE_INFINITY)

@@ -36,9 +36,25 @@ const spanKey = ({ executionId, tenantId }: ExecutionEntry, spanId: string): str
 
 /** The record of an execution, its last fact at an offset. */
 const executionRecord = (entry: ExecutionEntry, lastOffset: number): StateRecord => {
-  const { complete, events_from, introducer, logged, roots, spanCount, weight, ...stored } =
-    entry.header
-  const value: StoredExecution = { ...stored, last_offset: lastOffset, partial: logged !== "whole" }
+  const {
+    complete,
+    events_from,
+    introducer,
+    isEndOpen,
+    logged,
+    roots,
+    spanCount,
+    starts,
+    weight,
+    ...stored
+  } = entry.header
+  const value: StoredExecution = {
+    ...stored,
+    last_offset: lastOffset,
+    partial: logged !== "whole",
+    ...(starts === 1 ? {} : { starts }),
+    ...(isEndOpen ? { end_is_open: true } : {})
+  }
   return { key: executionKey(entry), value: JSON.stringify(value) }
 }
 
@@ -54,7 +70,7 @@ export interface TraceEntryChanges {
  * in memory until the store shows them; after a restart they are looked for there.
  */
 export const staysUnlogged = ({ hasStore }: TraceEntryChanges, entry: ExecutionEntry): boolean =>
-  hasStore && entry.isNew && entry.header.status !== "RUNNING"
+  hasStore && entry.isNew && entry.header.status !== "RUNNING" && !entry.header.isEndOpen
 
 /** Offset after the last fact of those; 0 if there are none. */
 export const unloggedUpTo = (changes: TraceEntryChanges, firstOffset: number): number => {
@@ -115,7 +131,7 @@ interface Staged {
 
 const entryOf = (
   { executionId, spans, tenantId }: Staged,
-  { partial, ...stored }: StoredExecution
+  { end_is_open, partial, starts = 1, ...stored }: StoredExecution
 ): ExecutionEntry => {
   const entry = ExecutionEntry.of(tenantId, executionId, {
     ...stored,
@@ -125,6 +141,8 @@ const entryOf = (
     logged: partial ? "in part" : "whole",
     complete: !partial,
     roots: undefined,
+    starts,
+    isEndOpen: end_is_open === true,
     introducer: undefined
   })
   for (const [id, span] of spans) entry.put(id, span)

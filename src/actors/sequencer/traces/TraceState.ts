@@ -3,14 +3,10 @@
  * not with history: what has ended or is idle leaves as soon as the store shows it, and is loaded
  * from there when it is named again.
  */
-import { eventsCountBefore, type MarkedFact } from "../../../domain/records/FactPlace.ts"
 import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
-import { formatMicros } from "../../../domain/Timestamp.ts"
-import { holdsItsHashes, parseFact } from "../../../domain/traces/FactText.ts"
-import type { LoadedExecution } from "../../../ports/TraceStore.ts"
 import { LinkBudgets, type LinkChanges } from "./LinkBudgets.ts"
-import { ExecutionEntry } from "./TraceEntry.ts"
+import type { ExecutionEntry } from "./TraceEntry.ts"
 import {
   recordsOf,
   StagedTraces,
@@ -24,59 +20,18 @@ import { WaitingExecutions } from "./WaitingExecutions.ts"
 const TRACE_ENTRIES_MAX = 250_000
 /** Executions and spans that leave at once: each may need a tombstone in one transaction. */
 export const EVICTED_ENTRIES_MAX = 10_000
+/**
+ * Executions that take seconds to be loaded, of so many facts or as it was seen, stay for a while when they
+ * have ended.
+ */
+const LARGE_FACTS = 5_000
+const LARGE_STAY_MICROS = 60_000_000
 /** Executions looked at in search of some that may leave. */
 const EVICTION_STEPS_MAX = 10_000
 
 interface TenantTraces {
   readonly executions: Map<string, ExecutionEntry>
   readonly executionOf: Map<string, string>
-}
-
-/** Facts that are not loaded are counted, and not looked at. */
-const isCounted = ({ factNumber, type }: MarkedFact, eventsBefore: number): boolean =>
-  type === "span.payload" || (type === "span.event" && factNumber >= eventsBefore)
-
-/** Facts of an execution that only holds values of an event: it never started. */
-const holdsValues = ({ type }: MarkedFact): boolean =>
-  type === "span.payload" || type === "execution.erased"
-
-/**
- * The entry that loaded facts add up to: what their MACs cover has been checked. Undefined if they
- * are not those that were written. One fact in a step.
- */
-function* unpack(
-  { executionId, facts, marked, tenantId }: LoadedExecution,
-  nowMicros: number
-): Sliced<ExecutionEntry | undefined> {
-  const entry = ExecutionEntry.empty(tenantId, executionId, nowMicros)
-  const eventsBefore = eventsCountBefore(marked)
-  const named = new Set(
-    marked.filter((fact) => !isCounted(fact, eventsBefore)).map(({ hash }) => hash)
-  )
-  for (const { body, detailsBytes: bytes, parentIsRemote, side } of facts) {
-    yield
-    const fact = parseFact(body)
-    if (fact?.execution_id !== executionId || fact.tenant_id !== tenantId) return undefined
-    if (!holdsItsHashes(fact) || !named.delete(fact.hash)) return undefined
-    const { details_hash: hash, details_salt: salt } = fact
-    entry.fold(fact, hash === undefined || salt === undefined ? undefined : { hash, salt, bytes })
-    if (fact.type !== "span.started") continue
-    if (parentIsRemote === true) entry.noteRemoteParent(fact.span_id)
-    if (side !== undefined) entry.noteSide(fact.span_id, side)
-  }
-  const { header } = entry
-  if (marked.every(holdsValues)) entry.holdValues(formatMicros(nowMicros))
-  if (header.started_at === "" || named.size > 0) return undefined
-  for (const { factNumber, offset, sequenceNumber } of marked) {
-    header.fact_count = Math.max(header.fact_count, factNumber)
-    header.event_count = Math.max(header.event_count, sequenceNumber)
-    header.last_offset = Math.max(header.last_offset, offset)
-  }
-  const numbers = new Set(marked.map(({ factNumber }) => factNumber))
-  if (numbers.size !== header.fact_count) return undefined
-  header.logged = "nowhere"
-  entry.unlogged = new Set(entry.spans.keys())
-  return entry
 }
 
 export interface Eviction {
@@ -153,14 +108,12 @@ export class TraceState {
 
   /**
    * Remember an execution that was loaded from the store. What is in memory knows better than the
-   * store, so only what is missing there is taken. False if the facts are not those that were written
-   * (the store was changed from outside): then what was missing has not been loaded.
+   * store, so only what is missing there is taken.
    */
-  *take(loaded: LoadedExecution, nowMicros: number): Sliced<boolean> {
-    const known = this.execution(loaded.tenantId, loaded.executionId)
-    if (known?.header.complete === true) return true
-    const entry = yield* unpack(loaded, nowMicros)
-    if (entry === undefined) return false
+  *take(entry: ExecutionEntry, nowMicros: number): Sliced<void> {
+    const known = this.execution(entry.tenantId, entry.executionId)
+    if (known?.header.complete === true) return
+    entry.header.touched_at = nowMicros
     if (known !== undefined) {
       for (const [id, span] of known.spans) {
         yield
@@ -175,16 +128,15 @@ export class TraceState {
         complete: true
       })
       this.#remove(known)
+      yield* entry.findMissing()
     }
-    yield* entry.findMissing()
     this.#insert(entry)
-    return true
   }
 
   /**
    * Executions that may leave, now that the store shows `alk.traces` up to `tracesNextVisible`,
-   * exclusive: those that have ended, those that no command has named for `idleMicros`, and beyond
-   * the limit of memory those that are idle the longest.
+   * exclusive: those that have ended, large ones a minute after they were named last; those that no
+   * command has named for `idleMicros`; and beyond the limit of memory those that are idle the longest.
    */
   evictable(
     tracesNextVisible: number,
@@ -205,7 +157,9 @@ export class TraceState {
     const done = () => leavingSize >= limits.evictedMax || steps >= EVICTION_STEPS_MAX
     for (const entry of this.#ended) {
       if (done()) return [...leaving]
-      consider(entry)
+      const { fact_count, touched_at } = entry.header
+      const isLarge = entry.wasLate || fact_count >= LARGE_FACTS
+      if (!isLarge || touched_at <= nowMicros - LARGE_STAY_MICROS) consider(entry)
     }
     for (const entry of this.#touched) {
       const isIdle = entry.header.touched_at <= nowMicros - idleMicros
@@ -225,7 +179,7 @@ export class TraceState {
     const due: Array<ExecutionEntry> = []
     for (const entry of this.#waiting.dueAt(nowMicros)) {
       yield* entry.countRoots()
-      const isDue = entry.impliedEnd(nowMicros) !== undefined
+      const isDue = entry.header.isEndOpen || entry.impliedEnd(nowMicros) !== undefined
       if (!(isDue && entry.isWaiting)) this.#place(entry)
       if (isDue && due.push(entry) === most) break
     }
@@ -312,7 +266,8 @@ export class TraceState {
     this.#place(entry)
     if (!hasFacts) return
     this.#ended.delete(entry)
-    if (entry.header.status !== "RUNNING") this.#ended.add(entry)
+    const { isEndOpen, status } = entry.header
+    if (status !== "RUNNING" && !isEndOpen) this.#ended.add(entry)
   }
 
   /** Among those that wait, or at the end of those that don't. */

@@ -4,10 +4,14 @@
  * while an execution is being erased every fact of it is there twice for a moment.
  */
 import { Effect, Stream } from "effect"
+import { inSlices } from "../../../domain/InSlices.ts"
+import { addTo } from "../../../domain/Lists.ts"
 import { eventsCountBefore } from "../../../domain/records/FactPlace.ts"
+import type { Sliced } from "../../../domain/Slices.ts"
 import type {
   FactRow,
   FactSelection,
+  LoadedExecution,
   LoadedFact,
   SpanOutline,
   TraceKey,
@@ -300,6 +304,18 @@ const pairsOf = (keys: ReadonlyArray<TraceKey>): string =>
 const ofTenants = (keys: ReadonlyArray<{ readonly tenantId: string }>): string =>
   `tenant_id IN ${textSet(keys.map(({ tenantId }) => tenantId))}`
 
+/** Rows by their execution; one in a step. */
+function* byExecution<Row extends { readonly tenantId: string; readonly executionId: string }>(
+  rows: ReadonlyArray<Row>
+): Sliced<Map<string, Array<Row>>> {
+  const found = new Map<string, Array<Row>>()
+  for (const row of rows) {
+    addTo(found, keyOf(row.tenantId, row.executionId), row)
+    yield
+  }
+  return found
+}
+
 /** The executions that hold the spans. */
 const executionsOf = (store: StoreClient, spans: ReadonlyArray<TraceKey>) => {
   const wanted = new Set(spans.map(({ id, tenantId }) => keyOf(tenantId, id)))
@@ -404,40 +420,37 @@ export const makeLoad = (store: StoreClient): Store["load"] =>
     )
     if (wanted.size === 0) return []
     const rows = yield* markedFacts(store, [...wanted.values()])
-    const found = Map.groupBy(rows, ({ executionId, tenantId }) => keyOf(tenantId, executionId))
+    const found = yield* inSlices(() => byExecution(rows))
     if (found.size === 0) return []
     const executionsFound = [...found].map(([key, marked]) => {
       return { key, marked, eventsBefore: eventsCountBefore(marked) }
     })
-    const facts = Map.groupBy(
-      yield* structures(
-        store,
-        executionsFound.map(({ key }) => wanted.get(key)!),
-        executionsFound.flatMap(({ eventsBefore, key }) =>
-          eventsBefore === 0 ? [] : [wanted.get(key)!]
-        )
-      ),
-      ({ executionId, tenantId }) => keyOf(tenantId, executionId)
+    const said = yield* structures(
+      store,
+      executionsFound.map(({ key }) => wanted.get(key)!),
+      executionsFound.flatMap(({ eventsBefore, key }) =>
+        eventsBefore === 0 ? [] : [wanted.get(key)!]
+      )
     )
-    return executionsFound.map(({ eventsBefore, key, marked }) => {
-      const { executionId, factNumber: last, tenantId } = marked.at(-1)!
-      return {
-        tenantId,
-        executionId,
-        marked,
-        facts: (facts.get(key) ?? [])
-          .filter(
-            ({ factNumber, isEvent }) =>
-              factNumber <= last && (!isEvent || factNumber < eventsBefore)
-          )
-          .map(
-            ({ body, detailsBytes, isRemote, side }): LoadedFact => ({
-              body,
-              detailsBytes,
-              ...(side === "CLIENT" || side === "SERVER" ? { side } : {}),
-              ...(isRemote ? { parentIsRemote: true } : {})
-            })
-          )
+    const facts = yield* inSlices(() => byExecution(said))
+    return yield* inSlices(function* () {
+      const loaded: Array<LoadedExecution> = []
+      for (const { eventsBefore, key, marked } of executionsFound) {
+        const { executionId, factNumber: last, tenantId } = marked.at(-1)!
+        const own: Array<LoadedFact> = []
+        for (const { body, detailsBytes, factNumber, isEvent, isRemote, side } of facts.get(key)
+          ?? []) {
+          yield
+          if (factNumber > last || (isEvent && factNumber >= eventsBefore)) continue
+          own.push({
+            body,
+            detailsBytes,
+            ...(side === "CLIENT" || side === "SERVER" ? { side } : {}),
+            ...(isRemote ? { parentIsRemote: true } : {})
+          })
+        }
+        loaded.push({ tenantId, executionId, marked, facts: own })
       }
+      return loaded
     })
   })

@@ -1,25 +1,34 @@
 /** What a chunk waits for before the step: a store in memory that shows executions late. */
 
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer } from "effect"
+import { Clock, Context, type Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { emptyState, type SequencerState } from "../../../../src/actors/sequencer/SequencerState.ts"
 import type { ReceivedCommand } from "../../../../src/actors/sequencer/SequencerStep.ts"
-import {
-  ExecutionCache,
-  type TraceLookup
-} from "../../../../src/actors/sequencer/traces/ExecutionCache.ts"
+import { ExecutionCache } from "../../../../src/actors/sequencer/traces/ExecutionCache.ts"
 import { ForgottenEvents } from "../../../../src/actors/sequencer/traces/ForgottenEvents.ts"
+import type { TraceLookup } from "../../../../src/actors/sequencer/traces/VisibleStore.ts"
 import { noProgress, type Progress } from "../../../../src/domain/records/Progress.ts"
-import { finish } from "../../../../src/domain/Slices.ts"
-import { traceEventKeyOf } from "../../../../src/domain/traces/TraceOperation.ts"
+import {
+  type TraceOperation,
+  traceEventKeyOf
+} from "../../../../src/domain/traces/TraceOperation.ts"
 import { EventLog, type LogReader, type LogRecord } from "../../../../src/ports/EventLog.ts"
+import { StoreUnavailable } from "../../../../src/ports/EventStore.ts"
 import { FactMac } from "../../../../src/ports/FactMac.ts"
 import type { LoadedExecution, StoredEvent } from "../../../../src/ports/TraceStore.ts"
 import { bodies, FactChain, markedFact } from "../../../adapters/clickhouse/support/StoredFacts.ts"
 import { ingestCommand } from "../../../support/Events.ts"
 import { loadedFact, withoutDetails } from "../../../support/StoredTraces.ts"
-import { at, endSpan, otlpEvents, startSpan, TENANT } from "../../support/Traces.ts"
+import {
+  at,
+  endSpan,
+  otlpEvents,
+  startExecution,
+  startSpan,
+  TENANT,
+  takeLoaded
+} from "../../support/Traces.ts"
 
 const mac = Context.get(Context.empty(), FactMac)
 
@@ -46,6 +55,9 @@ class World {
   readonly loads: Array<unknown> = []
   readonly #records: Array<LogRecord> = []
   duringLoad: () => void = () => undefined
+  /** Of each load. */
+  takes: Duration.Input = 0
+  fails = false
   stored: ReadonlyArray<LoadedExecution> = []
 
   say(progress: Partial<Progress>): void {
@@ -78,10 +90,13 @@ class World {
     position: () => Effect.succeed({ offset: 9 }),
     storedEvents: () => Effect.succeed(this.events),
     load: (executions: unknown, spans: unknown) =>
-      Effect.sync(() => {
+      Effect.gen({ self: this }, function* () {
         this.loads.push({ executions, spans })
         this.duringLoad()
-        return this.stored
+        const { stored } = this
+        yield* Effect.sleep(this.takes)
+        if (this.fails) return yield* new StoreUnavailable({ operation: "load", cause: "away" })
+        return stored
       })
   } as unknown as TraceLookup
 }
@@ -215,6 +230,115 @@ describe("executions that a chunk names and memory lacks", () => {
   })
 })
 
+describe("executions that take long to be loaded", () => {
+  const commandOf = (tenantId: string, ...traces: ReadonlyArray<TraceOperation>) => ({
+    offset: 0,
+    value: null,
+    command: { ...ingestCommand(tenantId, 0), kind: "trace" as const, traces }
+  })
+  const named = (id: string, tenantId = TENANT) => ({
+    executions: [{ tenantId, id }],
+    spans: []
+  })
+  const ofRun = [commandOf(TENANT, startSpan("run", "fresh", { fresh: true }))]
+
+  /** A cache on a store of which each load takes so long. */
+  const slowly = (takes: Duration.Input, more: Partial<World> = {}) => {
+    const world = Object.assign(new World(), { takes, stored: [storedRun()] }, more)
+    world.say({ traces_next: 9 })
+    const state = stateThatForgot(5)
+    return Effect.map(EventLog, (log) => {
+      const cache = new ExecutionCache(log, world.reader, state, world.store, mac)
+      const prepare = (chunk: ReadonlyArray<ReceivedCommand>) =>
+        Effect.map(cache.prepare(chunk), ({ unloaded }) => unloaded)
+      /** What could not be loaded, and the milliseconds that the chunk has waited for it. */
+      const waited = Effect.fnUntraced(function* (chunk: ReadonlyArray<ReceivedCommand>) {
+        const before = yield* Clock.currentTimeMillis
+        const preparing = yield* Effect.forkChild(
+          Effect.flatMap(prepare(chunk), (unloaded) =>
+            Effect.map(Clock.currentTimeMillis, (now) => [unloaded, now - before] as const)
+          )
+        )
+        yield* TestClock.adjust("2 seconds")
+        return yield* Fiber.join(preparing)
+      })
+      return { cache, prepare, state, waited, world }
+    }).pipe(Effect.provide(world.log))
+  }
+
+  it.effect("arrive while the partition goes on, and are asked for once", () =>
+    Effect.gen(function* () {
+      const { prepare, state, world } = yield* slowly("5 seconds")
+      yield* Effect.forkChild(TestClock.adjust("2 seconds"))
+      assert.deepStrictEqual(yield* prepare(ofRun), named("run"))
+      // Without a wait: no time passes.
+      assert.deepStrictEqual(yield* prepare(ofRun), named("run"))
+      assert.isUndefined(state.traces.execution(TENANT, "run"))
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(yield* prepare(ofRun), nothing)
+      const entry = state.traces.execution(TENANT, "run")
+      assert.strictEqual(entry?.header.fact_count, 5)
+      assert.lengthOf(world.loads, 1)
+      // Small, and has ended: it stays for those who try again.
+      const leaving = (seconds: number) =>
+        state.traces.evictable(9, entry!.header.touched_at + seconds * 1_000_000, 1e9).length
+      assert.deepStrictEqual([59, 60].map(leaving), [0, 1])
+    })
+  )
+
+  it.effect("are asked for again when the view was rebuilt meanwhile", () =>
+    Effect.gen(function* () {
+      const { prepare, world } = yield* slowly("5 seconds")
+      yield* Effect.forkChild(TestClock.adjust("2 seconds"))
+      yield* prepare(ofRun)
+      world.say({ rebuilding: true })
+      world.say({ traces_next: 9 })
+      // Others have read that it was.
+      const other = yield* Effect.forkChild(prepare([commandOf("other", startExecution("own"))]))
+      yield* TestClock.adjust("3 seconds")
+      yield* Fiber.join(other)
+      assert.deepStrictEqual(yield* prepare(ofRun), named("run"))
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(yield* prepare(ofRun), nothing)
+      assert.deepStrictEqual(world.loads, [named("run"), named("own", "other"), named("run")])
+    })
+  )
+
+  it.effect("cost their tenant patience, and no other one", () =>
+    Effect.gen(function* () {
+      const { waited, world } = yield* slowly("5 seconds")
+      const also = commandOf(TENANT, startExecution("also"))
+      const other = commandOf("other", startExecution("other"))
+      assert.deepStrictEqual(yield* waited(ofRun), [named("run"), 2_000])
+      assert.deepStrictEqual(yield* waited([also]), [named("also"), 500])
+      world.takes = "1 second"
+      assert.deepStrictEqual(yield* waited([other]), [nothing, 1_000])
+      // One at a time goes on: the last of the tenant was given up.
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(yield* waited([also]), [nothing, 1_000])
+    })
+  )
+
+  it.effect("are not asked for again at once when that has failed", () =>
+    Effect.gen(function* () {
+      const { prepare, world } = yield* slowly(0, { fails: true })
+      const attempts = Effect.fnUntraced(function* () {
+        assert.deepStrictEqual(yield* prepare(ofRun), named("run"))
+        assert.deepStrictEqual(yield* prepare(ofRun), named("run"))
+        return world.loads.length
+      })
+      assert.strictEqual(yield* attempts(), 1)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* attempts(), 2)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* attempts(), 2)
+      world.fails = false
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* prepare(ofRun), nothing)
+    })
+  )
+})
+
 describe("events that the window of duplicates may have forgotten", () => {
   const again: ReadonlyArray<ReceivedCommand> = [
     {
@@ -259,7 +383,7 @@ describe("events that the window of duplicates may have forgotten", () => {
   it.effect("are not known without a store", () =>
     Effect.gen(function* () {
       const state = stateThatForgot(0)
-      assert.isTrue(finish(state.traces.take(storedRun(), 0)))
+      assert.isTrue(takeLoaded(state.traces, storedRun()))
       const forgetful = { ...state, forgottenEvents: new ForgottenEvents(5) }
       const world = new World()
       const { unloaded } = yield* EventLog.use((log) =>

@@ -3,7 +3,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { EXECUTION_WEIGHT_MAX } from "../../../../src/actors/sequencer/traces/LinkBudgets.ts"
-import { MOVED_CHILDREN_MAX } from "../../../../src/actors/sequencer/traces/OtlpStep.ts"
+import {
+  EXECUTION_STARTS_MAX,
+  MOVED_CHILDREN_MAX
+} from "../../../../src/actors/sequencer/traces/OtlpStep.ts"
 import { SPANS_MAX } from "../../../../src/actors/sequencer/traces/TraceRefusals.ts"
 import { derivedUuid } from "../../../../src/domain/Identifiers.ts"
 import { finish } from "../../../../src/domain/Slices.ts"
@@ -774,6 +777,27 @@ describe("log records of OpenTelemetry", () => {
       assert.deepStrictEqual(shown(), ["COMPLETED", "agent 0", at(-30), at(50)])
       partition.run(root)
       assert.deepStrictEqual(shown(), ["COMPLETED", "agent of a", at(0), at(9)])
+    }
+  })
+
+  it("each earlier than the last say so often how their execution began, and a root once more", () => {
+    for (const leaves of [false, true]) {
+      const partition = new Partition()
+      const starts = () => types(partition).filter((type) => type === "execution.started").length
+      for (let n = 0; n < EXECUTION_STARTS_MAX + 9; n++) {
+        partition.run(otlpEvents("t", "b", [event(`e${n}`)], { startedAt: at(-n) }))
+        if (!leaves) continue
+        partition.show()
+        if (n % 3 === 0) partition.evict(true)
+        if (n % 5 === 0) partition.restart()
+      }
+      assert.strictEqual(starts(), EXECUTION_STARTS_MAX)
+      const { started_at } = partition.view("t").execution!
+      assert.strictEqual(started_at, at(1 - EXECUTION_STARTS_MAX))
+      partition.run(root)
+      assert.strictEqual(starts(), EXECUTION_STARTS_MAX + 1)
+      const { agent_id, root_span_id } = partition.view("t").execution!
+      assert.deepStrictEqual([agent_id, root_span_id], ["agent of a", "a"])
     }
   })
 

@@ -28,7 +28,8 @@ import {
   otlpSpan,
   startExecution,
   startSpan,
-  TENANT
+  TENANT,
+  takeLoaded
 } from "../../support/Traces.ts"
 
 const MINUTE_MICROS = 60_000_000
@@ -155,6 +156,15 @@ describe("what may leave memory", () => {
     assert.deepStrictEqual(memory.leaving(at(1_200)), ["ended", "late", "idle", "named"])
   })
 
+  it("stays for a minute where it is large: to load it again would take seconds", () => {
+    const memory = new Memory()
+    const spans = Array.from({ length: 5_000 }, (_, n) => startSpan("e", `s${n}`, { fresh: true }))
+    memory.run(NOW, startExecution("e"), ...spans, endExecution("e"))
+    assert.deepStrictEqual(memory.leaving(at(59)), [])
+    assert.deepStrictEqual(memory.leaving(at(60)), ["e"])
+    assert.deepStrictEqual(memory.leaving(at(1), memory.next, limitsOf(5_000)), ["e"])
+  })
+
   it("is what rests the longest when memory is full", () => {
     const memory = new Memory()
     for (const id of ["a", "b", "c", "d"]) memory.run(NOW, startExecution(id))
@@ -220,7 +230,7 @@ describe("a loaded execution", () => {
       offset: marked.length + number
     }))
     const loaded = loadedFrom(memory, { marked: [...marked, ...events] })
-    assert.isTrue(finish(memory.state.take(loaded, microsOf(NOW))))
+    assert.isTrue(takeLoaded(memory.state, loaded))
     const entry = memory.state.execution(TENANT, "e")!
     assert.deepInclude(entry.header, {
       fact_count: 7,
@@ -254,8 +264,8 @@ describe("a loaded execution", () => {
       marked: numbers.map(piece)
     })
     // What is before them is missing.
-    assert.isFalse(finish(memory.state.take(loaded(2, 3), microsOf(NOW))))
-    assert.isTrue(finish(memory.state.take(loaded(1, 2), microsOf(NOW))))
+    assert.isFalse(takeLoaded(memory.state, loaded(2, 3)))
+    assert.isTrue(takeLoaded(memory.state, loaded(1, 2)))
     const draft = new TraceDraft(memory.state, new Map(), NOW)
     const own = [startExecution("e"), endExecution("e"), startSpan("e", "c"), erase("e")]
     const { errors } = applyTraces(draft, command(TENANT, own))
@@ -271,7 +281,7 @@ describe("a loaded execution", () => {
 
   it("leaves with what has changed", () => {
     const memory = forgotten()
-    finish(memory.state.take(loadedFrom(memory), microsOf(NOW)))
+    takeLoaded(memory.state, loadedFrom(memory))
     memory.run(NOW, endSpan("b"), startSpan("e", "c"))
     const { records } = memory.state.evict([memory.state.execution(TENANT, "e")!])
     const keys = records.map(({ key }) => key).sort()
@@ -282,7 +292,7 @@ describe("a loaded execution", () => {
   it("stands in the changelog with what has changed, and is loaded again after a restart", () => {
     const memory = forgotten()
     const stored = loadedFrom(memory)
-    finish(memory.state.take(stored, microsOf(NOW)))
+    takeLoaded(memory.state, stored)
     const records = memory.run(NOW, endSpan("b"), startSpan("e", "c"))
     assert.deepStrictEqual(
       records.map(({ key }) => key),
@@ -295,7 +305,7 @@ describe("a loaded execution", () => {
     assert.isTrue(unloaded.namesUnloaded(command(TENANT, [endSpan("c")])))
     assert.isTrue(unloaded.namesUnloaded(command(TENANT, [startSpan("e", "d")])))
     assert.isFalse(unloaded.namesUnloaded(command(TENANT, [startExecution("f")])))
-    finish(memory.state.take(stored, microsOf(NOW)))
+    takeLoaded(memory.state, stored)
     const entry = memory.state.execution(TENANT, "e")!
     assert.strictEqual(entry.header.fact_count, 7)
     assert.strictEqual(entry.header.spanCount, 4)
@@ -321,7 +331,7 @@ describe("a loaded execution", () => {
     memory.run(NOW, startExecution("e"))
     const old = loadedFrom(memory)
     memory.run(NOW, startSpan("e", "a"), endExecution("e"))
-    assert.isTrue(finish(memory.state.take(old, microsOf(NOW))))
+    assert.isTrue(takeLoaded(memory.state, old))
     assert.strictEqual(memory.state.execution(TENANT, "e")?.header.status, "COMPLETED")
     assert.strictEqual(memory.state.executionOf(TENANT, "a"), "e")
   })
@@ -351,7 +361,7 @@ describe("a loaded execution", () => {
         facts: memory.bodies.map((body) => loadedFact(body.replace('"agent', '"other')))
       })
     ]
-    for (const loaded of damaged) assert.isFalse(finish(memory.state.take(loaded, microsOf(NOW))))
+    for (const loaded of damaged) assert.isFalse(takeLoaded(memory.state, loaded))
     assert.strictEqual(memory.state.size, 0)
   })
 })

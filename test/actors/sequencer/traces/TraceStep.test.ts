@@ -14,12 +14,15 @@ import {
   addEvent,
   addNamedEvent,
   at,
+  calm,
   command,
   details,
   endExecution,
   endSpan,
   erase,
+  type Moment,
   NOW,
+  otlpSpan,
   Partition,
   payloadOf,
   startExecution,
@@ -108,13 +111,7 @@ describe("start of an execution", () => {
     )
     assert.strictEqual(partition.heads.get("acme")?.sequence_number, 2)
     assert.strictEqual(partition.heads.get("globex")?.sequence_number, 2)
-    const foreign = partition.chunk([command("initech", [endExecution("e")])], {
-      size: 1,
-      restart: false,
-      evict: "nothing",
-      catchUp: false,
-      loadFails: false
-    })
+    const foreign = partition.chunk([command("initech", [endExecution("e")])], calm)
     assert.deepStrictEqual(outcomes(foreign[0]!), ["not_found"])
   })
 })
@@ -493,9 +490,66 @@ describe("a command", () => {
     ])
   })
 
+  it.each([
+    ["the same", at(1), []],
+    ["a later one", at(3), ["execution.ended"]],
+    ["none", undefined, ["execution.resumed"]]
+  ] as const)("leaves an end open that it may not count, and the clock finds %s", (...row) => {
+    const [, endedAt, facts] = row
+    const ended = new Partition()
+    ended.run(otlpSpan("t", "child", { parentSpanId: "root" }))
+    ended.pass(70)
+    assert.strictEqual(ended.view("t").execution?.status, "COMPLETED")
+    const before = types(ended, "t").length
+    // Another one that takes all that the tenant may count.
+    const orphans = Array.from({ length: 35_000 }, (_, n) =>
+      otlpSpan("big", `b${n}`, { parentSpanId: `gone${n}` })
+    )
+    ended.run(...orphans)
+    const { endedAt: _, ...open } = otlpSpan("t", "root")
+    const root = endedAt === undefined ? open : { ...open, endedAt }
+    const commands = [otlpSpan("big", "gone1"), root].map((span) => command(TENANT, [span]))
+    ended.chunk(commands, { ...calm, size: 2 })
+    const said = () =>
+      types(ended, "t")
+        .slice(before)
+        .filter((type) => /^execution/.test(type))
+    assert.deepStrictEqual(said(), ["execution.started"])
+    for (const restarts of [true, false]) {
+      if (restarts) ended.restart()
+      ended.show()
+      ended.evict(true)
+      ended.pass(1)
+      assert.deepStrictEqual(said(), ["execution.started", ...facts])
+    }
+  })
+
+  it("that names what is loaded late is refused until then, and finds what is the newest", () => {
+    const partition = new Partition()
+    partition.run(startExecution("e"), startSpan("e", "a"))
+    const leave = () => {
+      partition.show()
+      partition.evict(true)
+    }
+    const chunk = (moment: Partial<Moment>, operation: TraceOperation) =>
+      outcomes(partition.chunk([command(TENANT, [operation])], { ...calm, ...moment })[0]!)
+    leave()
+    const waiting = { loadIsLate: true, arrives: false }
+    assert.deepStrictEqual(chunk(waiting, endSpan("a")), ["unavailable"])
+    assert.deepStrictEqual(chunk({ arrives: false }, endSpan("a")), ["unavailable"])
+    assert.deepStrictEqual(chunk({ arrives: false }, startSpan("e", "b")), ["created"])
+    leave()
+    // What was loaded for the span says nothing of the other one.
+    assert.deepStrictEqual(chunk(calm, startSpan("e", "b")), ["existing"])
+    assert.deepStrictEqual(chunk(calm, endSpan("a")), ["created"])
+    assert.deepStrictEqual(
+      partition.factsOf("e").map(({ fact_number }) => fact_number),
+      [1, 2, 3, 4, 5]
+    )
+  })
+
   it("that names what can't be loaded is refused as a whole", () => {
     const partition = new Partition()
-    const calm = { size: 1, restart: false, evict: "nothing", catchUp: false } as const
     partition.run(startExecution("e"), endExecution("e"))
     const operations = [startExecution("new", { fresh: true }), endExecution("e")]
     partition.show()
