@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { EventStore } from "../../src/ports/EventStore.ts"
-import { append } from "../support/Log.ts"
+import { append, readAll } from "../support/Log.ts"
 import { tamper } from "../support/Store.ts"
 import {
   bodiesOf,
@@ -45,6 +45,29 @@ describe("the projection", () => {
         assert.deepStrictEqual(page.bodies, bodiesOf(records))
         yield* tamper(`OPTIMIZE TABLE ${database}.events FINAL`)
         assert.isFalse(yield* store.hasDuplicates(0, 0))
+      })
+    )
+  )
+
+  it.live.each([
+    ["says that rows are missing", "is a copy of before", 40, true],
+    ["hides nothing", "has what it had", 50, false]
+  ] as const)("%s where the store %s", ([, , kept, isMissing]) =>
+    withView((database) =>
+      Effect.gen(function* () {
+        yield* write("acme", 50)
+        yield* sequence(50)
+        yield* project("acme", 50)
+        const where = `sequence_number > ${kept} SETTINGS mutations_sync = 2`
+        yield* tamper(`ALTER TABLE ${database}.events DELETE WHERE ${where}`)
+        yield* write("acme", 5)
+        yield* sequence(55)
+        const before = (yield* readAll("progress")).length
+        yield* project("acme", 55)
+        const said = (yield* readAll("progress"))
+          .slice(before)
+          .map(({ value }) => JSON.parse(value!.toString()).rebuilding as boolean)
+        assert.deepStrictEqual([said[0], said.at(-1)], [isMissing, false])
       })
     )
   )

@@ -25,9 +25,10 @@ import { EventStore } from "../../ports/EventStore.ts"
 import { StoredTopics } from "../../ports/TopicRows.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { type Malformed, reportMalformed, takeAll, takeEach } from "../log/Malformed.ts"
+import type { Partition } from "../log/PartitionScan.ts"
 import { ShownWaits } from "../log/ShownWaits.ts"
 import { repairCheckpoints } from "./CheckpointRepair.ts"
-import { confirm } from "./Confirmation.ts"
+import { type Confirmed, confirm } from "./Confirmation.ts"
 import { type DecidedRecords, readDecided } from "./DecidedRecords.ts"
 import { Gathering } from "./Gathering.ts"
 import { type MendedView, mendOnRequest } from "./Mending.ts"
@@ -174,6 +175,21 @@ const progressBefore = Effect.fnUntraced(function* (
   }
 })
 
+/** Whether a topic has records of these offsets: its last ones may be marks of transactions. */
+const hasRecords = Effect.fnUntraced(function* (
+  reader: LogReader,
+  place: Partition,
+  from: number,
+  below: number
+) {
+  for (let offset = from; offset < below; ) {
+    const [fetched] = yield* reader.fetch([{ ...place, offset }], { waitMs: 0, maxBytes: 1 })
+    if (fetched?.records.some((record) => record.offset < below) === true) return true
+    offset = fetched?.nextOffset ?? offset
+  }
+  return false
+})
+
 /**
  * How far the store is confirmed by the topics; what a topic denies is set aside. What is
  * published says so before rows are removed; `published` is the progress of before.
@@ -202,11 +218,20 @@ const recover = Effect.fnUntraced(function* (
   }
   const events = yield* confirmed(projectedEvents)
   const traces = yield* confirmed(projectedFacts)
+  /** The store may have lost its newest rows, or be a copy of before. */
+  const wholeAt = Effect.fnUntraced(function* (
+    topic: "events" | "traces",
+    { next, wholeAt }: Confirmed,
+    shown: number
+  ) {
+    const isLost = yield* hasRecords(reader, { topic, partition }, next, shown)
+    return Math.min(ends[topic], isLost ? Math.max(wholeAt, shown) : wholeAt)
+  })
   const caughtUpAt = before.rebuilding
     ? ends
     : {
-        events: Math.min(ends.events, events.wholeAt),
-        traces: Math.min(ends.traces, traces.wholeAt)
+        events: yield* wholeAt("events", events, Math.min(ends.events, before.events_next)),
+        traces: yield* wholeAt("traces", traces, Math.min(ends.traces, before.traces_next))
       }
   const progress: Progress = {
     partition,
