@@ -6,6 +6,19 @@
 /** Gives way between two steps, none of which takes longer than one item may. */
 export type Sliced<A> = Generator<void, A, void>
 
+/** What becomes of each, one in a step. */
+export function* eachInStep<A, B>(
+  items: ReadonlyArray<A>,
+  make: (item: A) => B
+): Sliced<ReadonlyArray<B>> {
+  const made: Array<B> = []
+  for (const item of items) {
+    made.push(make(item))
+    yield
+  }
+  return made
+}
+
 /** All of it, without a pause. */
 export const finish = <A>(work: Sliced<A>): A => {
   let step = work.next()

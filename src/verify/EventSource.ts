@@ -6,6 +6,8 @@
 import { Effect, Stream } from "effect"
 import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
 import { faultOf, type Recomputed, recompute, SCHEME } from "../domain/events/HashChain.ts"
+import { inSlices } from "../domain/InSlices.ts"
+import { eachInStep } from "../domain/Slices.ts"
 import type { ChainRecompute, RecomputedBlock, SequenceRange } from "../ports/ChainRecompute.ts"
 import type { EventLog } from "../ports/EventLog.ts"
 import { EventStore, type StoredRow } from "../ports/EventStore.ts"
@@ -151,7 +153,9 @@ export const eventSource = Effect.fnUntraced(function* (
       store.rows(tenantId, first, last).pipe(
         Stream.mapEffect((rows) =>
           erasuresOfRows(lookup, rows).pipe(
-            Effect.map((erasures) => rows.map((row) => judgedEvent(tenantId, row, erasures))),
+            Effect.flatMap((erasures) =>
+              inSlices(() => eachInStep(rows, (row) => judgedEvent(tenantId, row, erasures)))
+            ),
             Effect.provideContext(context)
           )
         )

@@ -4,6 +4,8 @@
  */
 import { Effect, Stream } from "effect"
 import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
+import { inSlices } from "../domain/InSlices.ts"
+import { eachInStep } from "../domain/Slices.ts"
 import { type RecomputedFact, recomputeFact, TRACE_SCHEME } from "../domain/traces/FactText.ts"
 import type { TraceFact } from "../domain/traces/TraceFact.ts"
 import type { EventLog } from "../ports/EventLog.ts"
@@ -243,7 +245,9 @@ export const factSource = Effect.fnUntraced(function* (tenantId: string) {
     scheme: TRACE_SCHEME,
     noun: "trace fact",
     rows: (first, last) =>
-      store.chainRows(tenantId, first, last).pipe(Stream.map((rows) => rows.map(judge))),
+      store
+        .chainRows(tenantId, first, last)
+        .pipe(Stream.mapEffect((rows) => inSlices(() => eachInStep(rows, judge)))),
     trusted: () => Effect.succeed(new Map()),
     extent: store.extent(tenantId),
     copies: (first, last) => store.copies(tenantId, first, last, COPIES_MAX),

@@ -5,6 +5,7 @@
 
 import type { Head } from "../domain/chain/Chains.ts"
 import { GENESIS_HASH } from "../domain/chain/Chains.ts"
+import type { Sliced } from "../domain/Slices.ts"
 import { type RecomputedFact, recomputeFact } from "../domain/traces/FactText.ts"
 import type { TraceFact } from "../domain/traces/TraceFact.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
@@ -74,9 +75,12 @@ export class TraceCheck {
     return this.#breaksTotal
   }
 
-  /** Rows that follow those before, with what is before and after each of them. */
-  rows(rows: ReadonlyArray<StoredRow>, neighbours: Neighbours): void {
-    for (const row of rows) this.#row(row, neighbours)
+  /** Rows that follow those before, with what is before and after each of them; one in a step. */
+  *rows(rows: ReadonlyArray<StoredRow>, neighbours: Neighbours): Sliced<void> {
+    for (const row of rows) {
+      this.#row(row, neighbours)
+      yield
+    }
   }
 
   /** A fact of this execution that the log has and the store has not. */

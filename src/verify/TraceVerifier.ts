@@ -6,6 +6,7 @@
 import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
 import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
+import { inSlices } from "../domain/InSlices.ts"
 import { parseFact, TRACE_SCHEME } from "../domain/traces/FactText.ts"
 import type { TraceFact } from "../domain/traces/TraceFact.ts"
 import { EventLog, type LogReader, type LogUnavailable } from "../ports/EventLog.ts"
@@ -126,8 +127,8 @@ const verify = Effect.fn("TraceVerifier.verify")(function* (tenantId: string, ex
     .rows(tenantId, executionId)
     .pipe(
       Stream.runForEach((rows) =>
-        Effect.map(store.links(tenantId, sequencesAround(rows)), (links) =>
-          check.rows(rows, neighboursOf(links))
+        Effect.flatMap(store.links(tenantId, sequencesAround(rows)), (links) =>
+          inSlices(() => check.rows(rows, neighboursOf(links)))
         )
       )
     )

@@ -218,9 +218,12 @@ const packEvents = (parts: Parts): Lines => {
     deduplicate: options.deduplicate
   }).pipe(
     Stream.tap((bodies) =>
-      Effect.sync(() => {
-        bodies.filter(mayBeErased).forEach(noted)
-        for (const holder of holdersIn(bodies)) contents.holders.add(holder)
+      inSlices(function* () {
+        for (const body of bodies) {
+          yield
+          if (mayBeErased(body)) noted(body)
+          for (const holder of holdersIn([body])) contents.holders.add(holder)
+        }
       })
     ),
     Stream.provideService(EventStore, store),

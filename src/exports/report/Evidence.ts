@@ -93,8 +93,11 @@ const takeLines = <E, R>(
         return room > 0
       }),
       Stream.runForEach((chunk) =>
-        Effect.sync(() => {
-          for (const line of chunk.slice(0, room)) take(line)
+        inSlices(function* () {
+          for (const line of chunk.slice(0, room)) {
+            take(line)
+            yield
+          }
           room -= Math.min(room, chunk.length)
         })
       ),

@@ -113,13 +113,14 @@ class OutlineFold {
     }
   }
 
-  /** The spans, with what log records tell of their calls. */
-  withRecords(
+  /** The spans, with what log records tell of their calls, one record in a step. */
+  *withRecords(
     spans: ReadonlyArray<Span>,
     records: ReadonlyArray<RecordedCalls>
-  ): ReadonlyArray<Span> {
+  ): Sliced<ReadonlyArray<Span>> {
     const bySpan = new Map<string, Array<JsonObject>>()
     for (const { calls, spanId } of records) {
+      yield
       this.#metadataLength += calls.length
       if (this.isPartial) break
       addTo(bySpan, spanId, parseJson(calls) as JsonObject)
@@ -188,7 +189,7 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
         fold.readsMetadata && eventCounts.size > 0 && facts.some(isOfOtlp)
           ? yield* store.recordedCalls(tenantId, executionId)
           : []
-      const spans = fold.withRecords(view.spans, records)
+      const spans = yield* inSlices(() => fold.withRecords(view.spans, records))
       const rootSpanId = view.execution.root_span_id
       const { isPartial } = fold
       const request = { rootSpanId, spans, eventCounts, edges, isPartial }

@@ -7,12 +7,12 @@ import { Effect, Option, Stream } from "effect"
 import { CHUNK, factsOf, spanChunks, spansFrom, withTexts } from "../../actors/feeds/SpanPages.ts"
 import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { inSlices } from "../../domain/InSlices.ts"
-import type { Sliced } from "../../domain/Slices.ts"
+import { eachInStep, type Sliced } from "../../domain/Slices.ts"
 import { inReadTurn, inReadTurns } from "../../domain/TenantTurns.ts"
 import type { ExecutionSummary, ShownExecution } from "../../domain/traces/ExecutionSummary.ts"
 import { parseFact } from "../../domain/traces/FactText.ts"
 import { type ShownSpan, shownSpan } from "../../domain/traces/SpanSummary.ts"
-import type { Execution, Span, TraceEvent } from "../../domain/traces/TraceResources.ts"
+import type { Execution, TraceEvent } from "../../domain/traces/TraceResources.ts"
 import { foldFacts, TraceView, toTraceEvent } from "../../domain/traces/TraceView.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type {
@@ -68,16 +68,6 @@ export function* toEvents(bodies: ReadonlyArray<string>): Sliced<ReadonlyArray<T
     if (fact?.type === "span.event") events.push(toTraceEvent(fact))
   }
   return events
-}
-
-/** One in a step. */
-function* toShown(spans: ReadonlyArray<Span>): Sliced<ReadonlyArray<ShownSpan>> {
-  const shown: Array<ShownSpan> = []
-  for (const span of spans) {
-    yield
-    shown.push(shownSpan(span))
-  }
-  return shown
 }
 
 /** What can be read of the traces of one store. */
@@ -195,14 +185,14 @@ export const traceReads = (
       if (execution.length === 0) return undefined
       const at = { tenantId, executionId, execution }
       const { next, spans } = yield* inReadTurn(tenantId, spansFrom(store, at, after, bounds))
-      return { spans: yield* inSlices(() => toShown(spans)), next }
+      return { spans: yield* inSlices(() => eachInStep(spans, shownSpan)), next }
     }),
     allSpans: Effect.fnUntraced(function* (tenantId, executionId, after) {
       const execution = yield* executionFacts(tenantId, executionId)
       if (execution.length === 0) return undefined
       const chunks = spanChunks(store, { tenantId, executionId, execution }, after)
       return inReadTurns(tenantId, chunks).pipe(
-        Stream.mapEffect((spans) => inSlices(() => toShown(spans)))
+        Stream.mapEffect((spans) => inSlices(() => eachInStep(spans, shownSpan)))
       )
     })
   }

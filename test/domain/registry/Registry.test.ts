@@ -35,7 +35,11 @@ import {
 } from "../../../src/domain/registry/RegistryEntry.ts"
 import { RegistryDraft, RegistryTable } from "../../../src/domain/registry/RegistryTable.ts"
 import type { Retention, Tombstone } from "../../../src/domain/registry/RetentionEntry.ts"
-import { SESSIONS_MAX, sessionsToPurge } from "../../../src/domain/registry/Sessions.ts"
+import {
+  ENDED_SESSIONS_MAX,
+  SESSIONS_MAX,
+  sessionsToPurge
+} from "../../../src/domain/registry/Sessions.ts"
 import { prunedPoint } from "../../support/PrunedPoints.ts"
 import { runs } from "../../support/Runs.ts"
 
@@ -501,6 +505,24 @@ describe("sessions", () => {
     assert.deepStrictEqual(purged(later(3)), ["session/ended", "session/expired"])
     assert.deepStrictEqual(purged(later(3), 1), ["session/ended"])
     assert.deepStrictEqual(purged(later(3), 0), [])
+  })
+
+  it("leave sooner where very many have ended, but not while their codes are valid", () => {
+    const made = (n: number, minute: number, more: Partial<Session> = {}): RegistryChange => {
+      const times = { created_at: at(minute), ended_at: at(minute + 1), expires_at: later(9) }
+      return { kind: "session", session: session(`s${n}`, { ...times, ...more }) }
+    }
+    const { sessions } = new RegistryTable().take([
+      ...Array.from({ length: ENDED_SESSIONS_MAX + 2 }, (_, n) => made(n, n === 7 ? 0 : 1)),
+      ...Array.from({ length: ENDED_SESSIONS_MAX }, (_, n) => made(2_000 + n, 20)),
+      made(4_000, 0, { tenant_id: "globex" })
+    ])
+    const purged = (minute: number) =>
+      sessionsToPurge(sessions, at(minute), 10_000).map((removed) => removed.key)
+    assert.deepStrictEqual(purged(10), [])
+    assert.deepStrictEqual(purged(16), ["session/s7", "session/s0"])
+    assert.strictEqual(purged(36).length, ENDED_SESSIONS_MAX + 2)
+    assert.notInclude(purged(36), "session/s2000")
   })
 })
 

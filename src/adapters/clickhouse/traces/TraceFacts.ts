@@ -53,6 +53,12 @@ type Store = TraceStore["Service"]
 
 /** Log records whose calls a graph looks at. */
 const RECORDED_CALLS_MAX = 50_000
+/**
+ * Bytes of what they tell, with the ids of their spans, after which no more are read: where that many
+ * are, more than a graph looks at is of the calls.
+ */
+const RECORDED_BYTES_MAX = 80 * 1_048_576
+const RECORDED_SETTINGS = `max_result_bytes = ${RECORDED_BYTES_MAX}, result_overflow_mode = 'break'`
 
 /** Facts that are about no span have an empty text there. */
 const NAMED_SPAN = "span_id != ''"
@@ -154,7 +160,8 @@ export const makeRecordedCalls =
         `SELECT span_id, ${EVENT_CALLS} FROM (SELECT span_id, body FROM ${store.facts} WHERE`
         + ` ${ofExecution(tenantId, executionId, bind, `scope = ${Scope.event}`)} AND ${TELLS_CALLS}`
         + ` ${IN_ORDER} LIMIT ${RECORDED_CALLS_MAX})`,
-      (row) => ({ spanId: row.string(), calls: row.string() })
+      (row) => ({ spanId: row.string(), calls: row.string() }),
+      { settings: RECORDED_SETTINGS }
     )
 
 export const makeEventCounts =

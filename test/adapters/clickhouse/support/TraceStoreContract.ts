@@ -1051,6 +1051,31 @@ export const traceStoreContract = <E>(
           { spanId: "c", calls: "{}" }
         ])
         assert.deepStrictEqual(yield* store.recordedCalls("calls", "y"), [])
+        // No more than a graph can need is read of what may be gigabytes.
+        const many = new FactChain("many-calls")
+        const calls = ["c".repeat(60_000)]
+        many.start("x")
+        for (let n = 0; n < 1_800; n++) {
+          many.add(
+            "x",
+            {
+              type: "span.event",
+              span_id: "a",
+              event_id: `event-${n}`,
+              event_type: "gen_ai.choice",
+              sequence_number: n,
+              timestamp: "2026-11-21T12:00:00.000000Z"
+            },
+            { payload: { tool_calls: calls } }
+          )
+        }
+        for (let from = 0; from < many.all.length; from += 600) {
+          yield* stored(many.all.slice(from, from + 600))
+        }
+        const found = yield* store.recordedCalls("many-calls", "x")
+        const bytes = found.reduce((sum, { calls: text }) => sum + text.length, 0)
+        assert.isAtLeast(bytes, 24 * 1_048_576)
+        assert.isAtMost(bytes, 90 * 1_048_576)
       })
     )
 
