@@ -251,22 +251,27 @@ export class ExecutionCache {
    * Which of the events that the duplicate window may have forgotten the store has; without one that
    * answers they are unknown.
    */
-  #lookUpEvents(commands: ReadonlyArray<TraceCommand>, store: TraceLookup | undefined) {
-    const { dedup, forgottenEvents, traces } = this.#state
-    const { upTo } = forgottenEvents
-    const holds = (key: string) => dedup.find(key) !== undefined
-    const sought = upTo === 0 ? [] : soughtEventsOf(traces, commands, upTo, holds)
-    if (sought.length === 0) return Effect.succeed({ executions: [], storedEvents: NO_EVENTS })
-    const unknown = {
-      executions: sought.map(({ executionId: id, tenantId }) => ({ tenantId, id })),
-      storedEvents: NO_EVENTS
+  readonly #lookUpEvents = Effect.fnUntraced(
+    { self: this },
+    function* (commands: ReadonlyArray<TraceCommand>, store: TraceLookup | undefined) {
+      const { dedup, forgottenEvents, traces } = this.#state
+      const { upTo } = forgottenEvents
+      const holds = (key: string) => dedup.find(key) !== undefined
+      const sought = upTo === 0 ? [] : soughtEventsOf(traces, commands, upTo, holds)
+      const keys = sought.map(({ executionId: id, tenantId }): TraceKey => ({ tenantId, id }))
+      const unknown = { executions: keys, storedEvents: NO_EVENTS }
+      if (keys.length === 0 || store === undefined) return unknown
+      const now = yield* Clock.currentTimeMillis
+      const isHeldBack = (_: unknown, at: number) => this.#times.isHeldBack(keys[at]!, now)
+      const asked = sought.filter((one, at) => !isHeldBack(one, at))
+      if (asked.length === 0) return unknown
+      const storedEvents = yield* this.#stored(store, asked, upTo)
+      if (storedEvents !== undefined) return { executions: keys.filter(isHeldBack), storedEvents }
+      const failed = keys.filter((key, at) => !isHeldBack(key, at))
+      this.#times.failed({ executions: failed, spans: [] }, yield* Clock.currentTimeMillis)
+      return unknown
     }
-    return store === undefined
-      ? Effect.succeed(unknown)
-      : Effect.map(this.#stored(store, sought, upTo), (storedEvents) =>
-          storedEvents === undefined ? unknown : { executions: [], storedEvents }
-        )
-  }
+  )
 
   /**
    * What was loaded as it is remembered; none where one of them is not as this service has written

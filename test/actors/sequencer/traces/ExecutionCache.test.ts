@@ -380,6 +380,32 @@ describe("events that the window of duplicates may have forgotten", () => {
     })
   )
 
+  it.effect("are not looked up again at once when that has failed", () => {
+    const world = new World()
+    world.say({ traces_next: 5 })
+    let lookUps = 0
+    const storedEvents = () => {
+      lookUps += 1
+      return Effect.fail(new StoreUnavailable({ operation: "storedEvents", cause: "away" }))
+    }
+    const state = stateThatForgot(0)
+    assert.isTrue(takeLoaded(state.traces, storedRun()))
+    const forgetful = { ...state, forgottenEvents: new ForgottenEvents(5) }
+    return Effect.gen(function* () {
+      const log = yield* EventLog
+      const store = { ...world.store, storedEvents }
+      const cache = new ExecutionCache(log, world.reader, forgetful, store, mac)
+      for (const expected of [1, 1]) {
+        const { unloaded } = yield* cache.prepare(again)
+        assert.deepStrictEqual(unloaded.executions, wanted.executions)
+        assert.strictEqual(lookUps, expected)
+      }
+      yield* TestClock.adjust("1 second")
+      yield* cache.prepare(again)
+      assert.strictEqual(lookUps, 2)
+    }).pipe(Effect.provide(world.log))
+  })
+
   it.effect("are not known without a store", () =>
     Effect.gen(function* () {
       const state = stateThatForgot(0)
