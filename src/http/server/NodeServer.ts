@@ -23,6 +23,7 @@ import {
 import { pathOf, requestIdOf } from "../messages/CurrentRequest.ts"
 import { corsHeaders } from "./Cors.ts"
 import { ReaderStalled } from "./ReaderStalled.ts"
+import { RequestTurns } from "./RequestTurns.ts"
 import { SERVER_TIMES, type ServerTimes } from "./ServerTimes.ts"
 
 /** Milliseconds for a whole request: above BODY_TIMEOUT_MS, whose answer says more. */
@@ -100,7 +101,7 @@ interface Connection {
   response: ServerResponse | undefined
   /** It has been given its last answer. */
   isRefused: boolean
-  /** A request of it is being answered. */
+  /** A request of it is being answered, or has its turn to come. */
   isBusy: boolean
   /** Requests behind that one, in order. */
   readonly waiting: Array<() => void>
@@ -111,6 +112,7 @@ class AlkServer {
   readonly #corsOrigins: ReadonlyArray<string>
   readonly #times: ServerTimes
   readonly #connections = new Map<Duplex, Connection>()
+  readonly #turns = new RequestTurns()
   #isStopping = false
   /** Connections so far. */
   #accepted = 0
@@ -183,7 +185,10 @@ class AlkServer {
     }
   }
 
-  /** Node would begin all requests of a connection, and hold their answers behind the first. */
+  /**
+   * Node would begin all requests of a connection at once, those of all connections in the same turn of
+   * the event loop, and hold the answers behind the first.
+   */
   #oneAtATime(): void {
     const { server } = this
     const emit = server.emit.bind(server) as (event: string, ...given: Array<unknown>) => boolean
@@ -192,17 +197,25 @@ class AlkServer {
       const [{ socket }, response] = given as [IncomingMessage, ServerResponse]
       const connection = this.#connections.get(socket)
       if (connection === undefined) return emit(event, ...given)
+      // Of one that is cut, node still reads to the end of what it has received.
+      if (socket.destroyed) return true
       const { waiting } = connection
+      const client = socket.remoteAddress ?? ""
       const begin = () => {
-        connection.isBusy = true
+        if (socket.destroyed) return
         response.once("close", () => {
-          connection.isBusy = false
-          if (!socket.destroyed) waiting.shift()?.()
+          const next = waiting.shift()
+          if (next === undefined) connection.isBusy = false
+          else this.#turns.take(client, next)
         })
         emit(event, ...given)
       }
-      if (!connection.isBusy) begin()
-      else if (waiting.push(begin) > PIPELINED_MAX) socket.destroy()
+      if (connection.isBusy) {
+        if (waiting.push(begin) > PIPELINED_MAX) socket.destroy()
+      } else {
+        connection.isBusy = true
+        this.#turns.take(client, begin)
+      }
       return true
     }
   }
