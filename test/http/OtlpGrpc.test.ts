@@ -5,7 +5,7 @@
 
 import { once } from "node:events"
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2"
-import { createServer } from "node:net"
+import { connect as connectSocket, createServer, type Socket } from "node:net"
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import {
   Client,
@@ -37,6 +37,16 @@ const MAX_BYTES = 65_536
 const STALLED_MS = 300
 /** Messages of that size that are received at a time. */
 const RECEIVED_AT_ONCE = 4
+
+/** Calls and connections of one address at a time, and calls of a connection. */
+const CALLS_MAX = 1_000
+const CONNECTIONS_MAX = 256
+const STREAMS_MAX = 16
+/** Wrong keys of an address in a minute. */
+const GUESSES_MAX = 5
+
+const connectTo = ({ hostname, port }: URL): Socket =>
+  connectSocket(Number(port), hostname).on("error", () => {})
 
 interface Call {
   readonly path?: string
@@ -84,7 +94,11 @@ describe("OTLP over gRPC", () => {
       actionLengthMax: 128
     }
     const times = Layer.succeed(CurrentServerTimes, { ...SERVER_TIMES, stalledMs: STALLED_MS })
-    api = await TestApi.start({ otlpGrpcPort: 0, limits }, world, times)
+    api = await TestApi.start(
+      { otlpGrpcPort: 0, failedKeysPerMinuteMax: GUESSES_MAX, limits },
+      world,
+      times
+    )
     address = new URL(api.otlpGrpc!)
     client = new Client(address.host, credentials.createInsecure())
     session = connect(address)
@@ -122,8 +136,8 @@ describe("OTLP over gRPC", () => {
   }
 
   /** A call whose message does not come, unless the test sends it. */
-  const opened = (key: string, path = TRACES): ClientHttp2Stream => {
-    const stream = session.request({
+  const opened = (key: string, path = TRACES, from = session): ClientHttp2Stream => {
+    const stream = from.request({
       ":method": "POST",
       ":path": path,
       "content-type": "application/grpc",
@@ -203,6 +217,65 @@ describe("OTLP over gRPC", () => {
     assert.strictEqual(await statusOf(opened(READ_KEY)), status.PERMISSION_DENIED)
     assert.strictEqual(await statusOf(opened("alk_live_wrong")), status.UNAUTHENTICATED)
     assert.isEmpty(world.commands)
+  })
+
+  it("counts calls without a known key, slows guesses down, and makes no request of them", async () => {
+    assert.strictEqual(await statusOf(opened("")), status.UNAUTHENTICATED)
+    const guessed = Array.from({ length: 2 * GUESSES_MAX }, () =>
+      refused(message, { key: "alk_live_wrong" })
+    )
+    const codes = (await Promise.all(guessed)).map(({ code }) => code)
+    assert.includeMembers(codes, [status.UNAUTHENTICATED, status.RESOURCE_EXHAUSTED])
+    assert.isEmpty(api.logs.filter((line) => line.message === "request"))
+    const metrics = (await api.call("/metrics")).text
+    const counted = metrics.split("\n").filter((line) => line.includes('code="unauthenticated"'))
+    assert.isTrue(
+      counted.some((line) => line.includes('route="/v1/traces"')),
+      counted.join("\n")
+    )
+    assert.deepStrictEqual(await answered(message), empty)
+  })
+
+  it("has so many calls of an address under way, and takes others then", async () => {
+    const sessions = Array.from({ length: CALLS_MAX / STREAMS_MAX + 1 }, () => connect(address))
+    const calls = sessions.flatMap((from) =>
+      Array.from({ length: STREAMS_MAX }, () => opened(WRITE_KEY, TRACES, from))
+    )
+    let ended = 0
+    const over = calls.map((stream) =>
+      statusOf(stream).then((code) => {
+        ended += 1
+        return code
+      })
+    )
+    for (const one of over) one.catch(() => {})
+    assert.strictEqual(await Promise.race(over), status.RESOURCE_EXHAUSTED)
+    await eventuallyAsync(
+      "those that are too many have ended",
+      () => ended,
+      (count) => count === calls.length - CALLS_MAX
+    )
+    for (const from of sessions) from.destroy()
+    await eventuallyAsync(
+      "there is room again",
+      () => call(message),
+      (answer) => Buffer.isBuffer(answer)
+    )
+  })
+
+  it("takes so many connections of an address, and cuts the next one", async () => {
+    // Of the session of the test, the first one.
+    await new Promise((resolve) => session.ping(resolve))
+    const open = Array.from({ length: CONNECTIONS_MAX - 1 }, () => connectTo(address))
+    await Promise.all(open.map((socket) => once(socket, "connect")))
+    const next = connectTo(address)
+    await once(next.resume(), "close")
+    for (const socket of open) socket.destroy()
+    await eventuallyAsync(
+      "there is room again",
+      () => call(message),
+      (answer) => Buffer.isBuffer(answer)
+    )
   })
 
   it("closes a call that it refuses, whether its message comes or not", async () => {

@@ -1,11 +1,14 @@
 /**
  * Serves OTLP/gRPC on a port of its own. A call becomes the request that the same export is over
- * HTTP, so keys, limits, quotas, log lines and answers are the same. What gRPC has beside that is
- * here: statuses, deadlines, and how many messages are received at a time.
+ * HTTP, so keys, limits, quotas, log lines and answers are the same; one without a known key is refused
+ * before it becomes one. What gRPC has beside that is here: statuses, deadlines, and how many calls
+ * and connections are open, and messages received, at a time.
  */
 import { constants, type ServerHttp2Stream } from "node:http2"
+import { type AddressInfo, createServer, type Server as SocketServer } from "node:net"
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import {
+  type ConnectionInjector,
   Metadata,
   Server,
   ServerCredentials,
@@ -24,17 +27,22 @@ import {
   HttpServerRequest,
   type HttpServerResponse
 } from "effect/http"
-import { Keys } from "../../actors/follower/Keys.ts"
+import { Keys, type Principal } from "../../actors/follower/Keys.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 import { StatusSchema } from "../../services/ingest/otlp/gen/google/rpc/status_pb.js"
 import { ApiError } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { BODY_TIMEOUT_MS } from "../messages/RequestBody.ts"
+import { unauthenticated, withoutCredential } from "../server/Authorization.ts"
+import { clientNetwork, FailedCredentials } from "../server/FailedCredentials.ts"
 import { reachableUrl } from "../server/HttpListener.ts"
+import { requestAnswered } from "../server/Metrics.ts"
+import { RequestTurns } from "../server/RequestTurns.ts"
 import { CurrentServerTimes } from "../server/ServerTimes.ts"
 import { PROTOBUF_TYPE, type Refusal, refusalStatus } from "./OtlpEncoding.ts"
 import { OtlpGrpcListener } from "./OtlpGrpcListener.ts"
 import { type Receiving, receivingOf } from "./Receiving.ts"
+import { Shares } from "./Shares.ts"
 
 /** The methods, and where the same is taken over HTTP. */
 const routes: Readonly<Record<string, string>> = {
@@ -43,8 +51,15 @@ const routes: Readonly<Record<string, string>> = {
   "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export": "/v1/metrics"
 }
 
-/** Calls of one connection at a time; an exporter sends one after the other. */
-const STREAMS_MAX = 100
+/**
+ * Calls of one connection at a time; more of them wait at the client. Those of all connections can
+ * arrive in one turn of the event loop, and each costs a tenth of a millisecond before it is seen here.
+ */
+const STREAMS_MAX = 16
+/** Connections; an exporter has one. */
+const CONNECTIONS = { max: 1_000, ofOneMax: 256 }
+/** Calls that are not over yet, with or without a key. */
+const CALLS = { max: 2_000, ofOneMax: 1_000 }
 /** Milliseconds that a connection may idle. */
 const IDLE_MS = 300_000
 /** Milliseconds without a sign of life after which a connection is asked for one. */
@@ -84,6 +99,8 @@ const headerOf = (metadata: Metadata, name: string): string | undefined => {
   return typeof value === "string" ? value : undefined
 }
 
+const addressOf = (peer: string): string => peer.replace(/:\d+$/, "")
+
 const requestOf = ({ metadata, path, peer }: Head, message: Buffer) => {
   const headers = new Headers({ "content-type": PROTOBUF_TYPE })
   for (const name of FORWARDED) {
@@ -96,9 +113,7 @@ const requestOf = ({ metadata, path, peer }: Head, message: Buffer) => {
     headers,
     body: body as Uint8Array<ArrayBuffer>
   })
-  return HttpServerRequest.fromWeb(request).modify({
-    remoteAddress: Option.some(peer.replace(/:\d+$/, ""))
-  })
+  return HttpServerRequest.fromWeb(request).modify({ remoteAddress: Option.some(addressOf(peer)) })
 }
 
 type Outcome = { readonly answer: Buffer } | { readonly refusal: StatusObject }
@@ -176,16 +191,56 @@ const unaryHandler =
     call.on("cancelled", () => interrupt(fiber))
   }
 
+/** What is known of who calls, and how many. */
+interface Door {
+  readonly keys: Keys["Service"]
+  readonly failed: FailedCredentials["Service"]
+  readonly calls: Shares
+  readonly turns: RequestTurns
+}
+
+/** Made once: the cheapest answer is for those of whom there are most. */
+const tooManyCalls = statusOf(
+  new ApiError({
+    code: "rate_limited",
+    message: "too many calls are under way; try again when some are over"
+  })
+)
+
+/** The principal of the key that a call came with. */
+const callerOf = Effect.fnUntraced(function* (
+  { failed, keys }: Door,
+  { metadata, peer }: Head
+): Effect.fn.Return<Principal, ApiError> {
+  const sent = headerOf(metadata, "authorization")?.trim() ?? ""
+  const scheme = /^bearer /i.exec(sent)?.[0]
+  if (scheme === undefined) return yield* withoutCredential(sent)
+  return yield* keys
+    .authenticate(sent.slice(scheme.length))
+    .pipe(
+      Effect.catchTag("Unauthenticated", ({ message }) =>
+        Effect.flip(failed.refusalOf(unauthenticated(message), addressOf(peer)))
+      )
+    )
+})
+
+/** The status of a call without a known key: no request is made of it, and no line in the log. */
+const refusedUnknown = (path: string, error: ApiError): Effect.Effect<StatusObject> => {
+  const { code, status } = error
+  const request = { method: "POST", route: routes[path]!, status, code, seconds: 0 }
+  return Effect.as(requestAnswered(request), statusOf(error))
+}
+
 /**
  * A message is held as a whole before it is looked at. So a call that may not write is answered
  * before its message is received, and not more messages are received at a time than have room
- * together.
+ * together. Heads take turns by connection.
  */
 const admission =
   (
     fork: Fork,
     outcome: ReturnType<typeof outcomes>,
-    keys: Keys["Service"],
+    door: Door,
     receiving: Receiving,
     stalledMs: number
   ): ServerInterceptor =>
@@ -194,10 +249,12 @@ const admission =
     const received = Deferred.makeUnsafe<void>()
     const receive = (head: Head, proceed: () => void) =>
       Effect.gen(function* () {
-        const token = headerOf(head.metadata, "authorization")?.replace(/^bearer /i, "") ?? ""
-        const known = yield* Effect.option(keys.authenticate(token))
-        const principal = Option.getOrUndefined(known)
-        if (principal?.scopes.includes("write") !== true) {
+        const known = yield* Effect.result(callerOf(door, head))
+        if (known._tag === "Failure") {
+          return call.sendStatus(yield* refusedUnknown(path, known.failure))
+        }
+        const principal = known.success
+        if (!principal.scopes.includes("write")) {
           const made = yield* outcome(head, Buffer.alloc(0))
           if ("refusal" in made) call.sendStatus(made.refusal)
           return
@@ -215,8 +272,21 @@ const admission =
       })
     return listening(call, {
       onHead: (metadata, proceed) => {
-        const fiber = fork(receive({ path, metadata, peer: call.getPeer() }, proceed))
-        return () => interrupt(fiber)
+        const peer = call.getPeer()
+        const { stream } = call as unknown as OnStream
+        const close = door.calls.open(clientNetwork(addressOf(peer)))
+        let cancel = (): void => undefined
+        if (close === undefined) {
+          call.sendStatus(tooManyCalls)
+          return cancel
+        }
+        stream.once("close", close)
+        door.turns.take(peer, () => {
+          if (stream.closed) return
+          const fiber = fork(receive({ path, metadata, peer }, proceed))
+          cancel = () => interrupt(fiber)
+        })
+        return () => cancel()
       },
       onMessage: () => Deferred.doneUnsafe(received, Effect.void),
       onAnswer: () => endUnlessTaken(call, stalledMs)
@@ -279,21 +349,32 @@ const listening = (
   })
 }
 
-const listen = (server: Server, host: string, port: number) =>
+/** Hands connections on, but for those that are too many. */
+const listenerFor = (injector: ConnectionInjector): SocketServer => {
+  const connections = new Shares(CONNECTIONS)
+  return createServer((socket) => {
+    const close = connections.open(clientNetwork(socket.remoteAddress ?? ""))
+    if (close === undefined) return void socket.destroy()
+    socket.once("close", close)
+    injector.injectConnection(socket)
+  })
+}
+
+const listen = (listener: SocketServer, host: string, port: number) =>
   Effect.callback<number, GrpcNotListening>((resume) => {
-    const authority = host.includes(":") ? `[${host}]` : host
-    server.bindAsync(`${authority}:${port}`, ServerCredentials.createInsecure(), (error, bound) =>
+    listener.on("error", ({ message }) =>
       resume(
-        error === null
-          ? Effect.succeed(bound)
-          : Effect.fail(
-              new GrpcNotListening({
-                message:
-                  `OTLP over gRPC can't listen on port ${port} of ${host}: set ALK_OTLP_GRPC_PORT`
-                  + ` to another one, or unset it (${error.message})`
-              })
-            )
+        Effect.fail(
+          new GrpcNotListening({
+            message:
+              `OTLP over gRPC can't listen on port ${port} of ${host}: set ALK_OTLP_GRPC_PORT`
+              + ` to another one, or unset it (${message})`
+          })
+        )
       )
+    )
+    listener.listen(port, host, () =>
+      resume(Effect.sync(() => (listener.address() as AddressInfo).port))
     )
   })
 
@@ -301,9 +382,15 @@ const listen = (server: Server, host: string, port: number) =>
 const ANSWERS_MS = 500
 
 /** No new calls; those in flight have their time, then they are given up, then cut. */
-const shutDown = (server: Server, giveUp: Effect.Effect<void>): Effect.Effect<void> => {
+const shutDown = (
+  server: Server,
+  listener: SocketServer,
+  giveUp: Effect.Effect<void>
+): Effect.Effect<void> => {
   const done = Effect.callback<void>((resume) => {
-    server.tryShutdown(() => resume(Effect.void))
+    // The listener is closed when its last connection is: those of `server` are not its own.
+    listener.close(() => resume(Effect.void))
+    server.tryShutdown(() => undefined)
   })
   const cut = Effect.sync(() => server.forceShutdown())
   return Effect.gen(function* () {
@@ -318,31 +405,37 @@ const shutDown = (server: Server, giveUp: Effect.Effect<void>): Effect.Effect<vo
 
 const serve = Effect.fnUntraced(function* (app: App, port: number) {
   const { host, limits } = yield* ApiSettings
-  const keys = yield* Keys
+  const door: Door = {
+    keys: yield* Keys,
+    failed: yield* FailedCredentials,
+    calls: new Shares(CALLS),
+    turns: new RequestTurns()
+  }
   const { stalledMs } = yield* CurrentServerTimes
   const calls = yield* FiberSet.make()
   const fork: Fork = yield* FiberSet.runtime(calls)<HttpPlatform.HttpPlatform>()
   const outcome = outcomes(app)
   const { bodyBudgetBytes, bodyBytesMax } = limits
   const receiving = receivingOf(Math.max(1, Math.floor(bodyBudgetBytes / bodyBytesMax)))
-  const server = yield* Effect.acquireRelease(
-    Effect.sync(
-      () =>
-        new Server({
-          "grpc.max_receive_message_length": bodyBytesMax,
-          "grpc.max_concurrent_streams": STREAMS_MAX,
-          "grpc.max_connection_idle_ms": IDLE_MS,
-          "grpc.keepalive_time_ms": KEEPALIVE_MS,
-          "grpc.enable_channelz": 0,
-          interceptors: [admission(fork, outcome, keys, receiving, stalledMs)]
-        })
-    ),
-    (running) => shutDown(running, FiberSet.clear(calls))
+  const { server, listener } = yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const made = new Server({
+        "grpc.max_receive_message_length": bodyBytesMax,
+        "grpc.max_concurrent_streams": STREAMS_MAX,
+        "grpc.max_connection_idle_ms": IDLE_MS,
+        "grpc.keepalive_time_ms": KEEPALIVE_MS,
+        "grpc.enable_channelz": 0,
+        interceptors: [admission(fork, outcome, door, receiving, stalledMs)]
+      })
+      const injector = made.createConnectionInjector(ServerCredentials.createInsecure())
+      return { server: made, listener: listenerFor(injector) }
+    }),
+    (made) => shutDown(made.server, made.listener, FiberSet.clear(calls))
   )
   for (const path of Object.keys(routes)) {
     server.addService(serviceDefinition(path), { Export: unaryHandler(fork, outcome, path) })
   }
-  const bound = yield* listen(server, host, port)
+  const bound = yield* listen(listener, host, port)
   yield* Effect.logInfo("OTLP over gRPC is taken").pipe(Effect.annotateLogs({ host, port: bound }))
   return OtlpGrpcListener.of({ url: reachableUrl(host, bound) })
 })
@@ -354,5 +447,5 @@ export const layerOtlpGrpc = (
 ): Layer.Layer<
   OtlpGrpcListener,
   GrpcNotListening,
-  ApiSettings | Keys | HttpPlatform.HttpPlatform
+  ApiSettings | FailedCredentials | Keys | HttpPlatform.HttpPlatform
 > => Layer.effect(OtlpGrpcListener, serve(app, port))

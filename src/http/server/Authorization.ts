@@ -72,7 +72,7 @@ export class AdminAuthorization extends HttpApiMiddleware.Service<AdminAuthoriza
   }
 ) {}
 
-const unauthenticated = (message: string): ApiError =>
+export const unauthenticated = (message: string): ApiError =>
   new ApiError({ code: "unauthenticated", message })
 
 const insufficientScope = (required: ReadonlyArray<Scope>): ApiError =>
@@ -103,8 +103,8 @@ interface Caller {
 }
 
 /** What the header has to be, and what is wrong with the one that was sent; never what it holds. */
-const withoutCredential = ({ headers }: HttpServerRequest.HttpServerRequest): ApiError => {
-  const sent = headers["authorization"]?.trim() ?? ""
+export const withoutCredential = (header: string | undefined): ApiError => {
+  const sent = header?.trim() ?? ""
   if (/^(?:bearer)?$/i.test(sent))
     return unauthenticated("send the header Authorization: Bearer <key>")
   const wrong = /%20/.test(sent)
@@ -179,7 +179,12 @@ const admit = Effect.fnUntraced(function* (
   const { publicUrl, sessions } = known
   const request = yield* HttpServerRequest.HttpServerRequest
   const caller = yield* token === ""
-    ? bySession(sessions, publicUrl, kindsMeant(request), withoutCredential(request))
+    ? bySession(
+        sessions,
+        publicUrl,
+        kindsMeant(request),
+        withoutCredential(request.headers["authorization"])
+      )
     : byKey(known, token)
   const { principal } = caller
   const facts = yield* CurrentRequest

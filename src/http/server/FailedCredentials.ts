@@ -24,6 +24,8 @@ export class FailedCredentials extends Context.Service<
     refusal(
       unauthenticated: ApiError
     ): Effect.Effect<ApiError, never, HttpServerRequest.HttpServerRequest>
+    /** The same for what a client of this address has sent in no request of HTTP. */
+    refusalOf(unauthenticated: ApiError, address: string): Effect.Effect<ApiError>
   }
 >()("alk/http/FailedCredentials") {}
 
@@ -48,6 +50,20 @@ const tooMany = (wait: number): ApiError =>
     headers: { "retry-after": String(wait) }
   })
 
+const refusing = (
+  refusalOf: FailedCredentials["Service"]["refusalOf"]
+): FailedCredentials["Service"] =>
+  FailedCredentials.of({
+    refusalOf,
+    refusal: (unauthenticated) =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ remoteAddress }) =>
+        refusalOf(
+          unauthenticated,
+          Option.getOrElse(remoteAddress, () => "unknown")
+        )
+      )
+  })
+
 const counting = (perMinute: number, shared: SharedBuckets): FailedCredentials["Service"] => {
   const buckets = new TokenBuckets({
     perSecond: perMinute / 60,
@@ -57,10 +73,9 @@ const counting = (perMinute: number, shared: SharedBuckets): FailedCredentials["
   const take = shared("failed_keys", buckets)
   /** Addresses whose guesses are being slowed down and have been logged. */
   const slowed = new Set<string>()
-  return FailedCredentials.of({
-    refusal: Effect.fnUntraced(function* (unauthenticated) {
-      const request = yield* HttpServerRequest.HttpServerRequest
-      const network = clientNetwork(Option.getOrElse(request.remoteAddress, () => "unknown"))
+  return refusing(
+    Effect.fnUntraced(function* (unauthenticated, address) {
+      const network = clientNetwork(address)
       const { admitted, left } = yield* take(network, 1)
       yield* credentialFailed(admitted ? 401 : 429)
       if (admitted) {
@@ -76,7 +91,7 @@ const counting = (perMinute: number, shared: SharedBuckets): FailedCredentials["
       }
       return tooMany(buckets.secondsUntilOne(left))
     })
-  })
+  )
 }
 
 /** Counts unless the number per minute is 0. */
@@ -87,9 +102,7 @@ export const layerFailedCredentials: Layer.Layer<FailedCredentials, never, ApiSe
       const { failedKeysPerMinuteMax } = yield* ApiSettings
       const { sharedBuckets } = yield* ProcessGroup
       return failedKeysPerMinuteMax === 0
-        ? FailedCredentials.of({
-            refusal: (unauthenticated) => Effect.as(credentialFailed(401), unauthenticated)
-          })
+        ? refusing((unauthenticated) => Effect.as(credentialFailed(401), unauthenticated))
         : counting(failedKeysPerMinuteMax, sharedBuckets)
     })
   )
