@@ -448,7 +448,7 @@ export class Partition {
     if (asked === undefined) return held
     this.loads += 1
     if (loadFails) return wanted
-    const load = new ExecutionLoad(asked)
+    const load = new ExecutionLoad(asked, 0)
     const entries = this.#stored(asked).map((rows) => {
       const entry = finish(loadedEntry(toLoaded(rows), microsOf(this.now)))
       if (entry === undefined) throw new Error("not as it was written")

@@ -20,12 +20,8 @@ import type {
   LogUnavailable,
   OffsetOutOfRange
 } from "../../../ports/EventLog.ts"
-import type {
-  LoadedExecution,
-  SoughtEvents,
-  StoredEvent,
-  TraceKey
-} from "../../../ports/TraceStore.ts"
+import type { StoreResult } from "../../../ports/EventStore.ts"
+import type { LoadedExecution, StoredEvent, TraceKey } from "../../../ports/TraceStore.ts"
 import type { SequencerState } from "../SequencerState.ts"
 import type { ReceivedCommand } from "../SequencerStep.ts"
 import { ExecutionLoad, joined, keysIn, type LoadPlan, LoadTimes } from "./ExecutionLoads.ts"
@@ -166,7 +162,10 @@ export class ExecutionCache {
       const isHeld = (key: TraceKey) => this.#late?.load.names(key) === true
       const { held, plans } = this.#times.plan(missing, started, isHeld)
       const running: Array<LoadPlan & LateLoad> = []
-      for (const plan of plans) running.push({ ...plan, ...(yield* this.#start(store, plan)) })
+      for (const plan of plans) {
+        const load = new ExecutionLoad(plan.missing, started)
+        running.push({ ...plan, load, fiber: yield* this.#start(store, load) })
+      }
       const unloaded = [held]
       for (const { fiber, isPatient, load, patienceMs } of running) {
         const left = started + patienceMs - (yield* Clock.currentTimeMillis)
@@ -183,13 +182,13 @@ export class ExecutionCache {
 
   readonly #start = Effect.fnUntraced(
     { self: this },
-    function* (store: TraceLookup, { missing }: LoadPlan): Effect.fn.Return<LateLoad> {
-      const load = new ExecutionLoad(missing)
+    function* (store: TraceLookup, load: ExecutionLoad): Effect.fn.Return<LateLoad["fiber"]> {
+      const { executions, spans } = load.missing
       const asked = this.#visible.asked(store, this.#state.evictedBelow, ({ load: ask }) => {
         load.isAsked = true
-        return ask(missing.executions, missing.spans)
+        return ask(executions, spans)
       })
-      const fiber = yield* asked.pipe(
+      return yield* asked.pipe(
         Effect.flatMap((loaded) => this.#checked(loaded)),
         this.#inTime(LOAD_TIMEOUT),
         Effect.map((answer) => {
@@ -203,7 +202,6 @@ export class ExecutionCache {
         ),
         Effect.forkChild
       )
-      return { load, fiber }
     }
   )
 
@@ -211,17 +209,18 @@ export class ExecutionCache {
   readonly #goOn = Effect.fnUntraced(
     { self: this },
     function* (late: LateLoad, isPatient: boolean): Effect.fn.Return<void> {
-      const now = yield* Clock.currentTimeMillis
       const { fiber, load } = late
       // Where the view lags, that is no matter of what it is asked for.
-      if (isPatient && load.isAsked) this.#times.usedUp(load.missing, now)
+      if (!load.isAsked) return yield* Fiber.interrupt(fiber)
+      const now = yield* Clock.currentTimeMillis
+      if (isPatient) this.#times.usedUp(load.missing, now)
       if (isPatient && this.#late === undefined) {
         load.isLate = true
         this.#late = late
         return
       }
       yield* Fiber.interrupt(fiber)
-      this.#times.failed(load.missing, now)
+      this.#times.failed(load.missing, load.startedAt, now)
     }
   )
 
@@ -231,7 +230,7 @@ export class ExecutionCache {
     function* (load: ExecutionLoad): Effect.fn.Return<MissingExecutions> {
       const { answer, missing } = load
       if (answer === undefined || Option.isNone(answer)) {
-        this.#times.failed(missing, yield* Clock.currentTimeMillis)
+        this.#times.failed(missing, load.startedAt, yield* Clock.currentTimeMillis)
         return missing
       }
       yield* inSlices(() => load.take(this.#state.traces, answer.value, nowMicros()))
@@ -265,10 +264,15 @@ export class ExecutionCache {
       const isHeldBack = (_: unknown, at: number) => this.#times.isHeldBack(keys[at]!, now)
       const asked = sought.filter((one, at) => !isHeldBack(one, at))
       if (asked.length === 0) return unknown
-      const storedEvents = yield* this.#stored(store, asked, upTo)
+      let isAsked = false
+      const storedEvents = yield* this.#stored(store, upTo, (lookup) => {
+        isAsked = true
+        return lookup.storedEvents(asked)
+      })
       if (storedEvents !== undefined) return { executions: keys.filter(isHeldBack), storedEvents }
+      if (!isAsked) return unknown
       const failed = keys.filter((key, at) => !isHeldBack(key, at))
-      this.#times.failed({ executions: failed, spans: [] }, yield* Clock.currentTimeMillis)
+      this.#times.failed({ executions: failed, spans: [] }, now, yield* Clock.currentTimeMillis)
       return unknown
     }
   )
@@ -299,18 +303,20 @@ export class ExecutionCache {
     )
   }
 
-  #stored(store: TraceLookup, sought: ReadonlyArray<SoughtEvents>, upTo: number) {
-    return this.#visible
-      .asked(store, upTo, ({ storedEvents }) => storedEvents(sought))
-      .pipe(
-        Effect.flatMap((events) => inSlices(() => keysOf(this.#mac, events))),
-        this.#inTime(LOOK_UP_TIMEOUT),
-        Effect.flatMap((keys) =>
-          Option.isSome(keys) && keys.value === undefined
-            ? Effect.as(Effect.logError(MESSAGE, { events: sought.length }), undefined)
-            : Effect.succeed(Option.getOrUndefined(keys))
-        )
+  #stored(
+    store: TraceLookup,
+    upTo: number,
+    ask: (store: TraceLookup) => StoreResult<ReadonlyArray<StoredEvent>>
+  ) {
+    return this.#visible.asked(store, upTo, ask).pipe(
+      Effect.flatMap((events) => inSlices(() => keysOf(this.#mac, events))),
+      this.#inTime(LOOK_UP_TIMEOUT),
+      Effect.flatMap((keys) =>
+        Option.isSome(keys) && keys.value === undefined
+          ? Effect.as(Effect.logError(MESSAGE), undefined)
+          : Effect.succeed(Option.getOrUndefined(keys))
       )
+    )
   }
 
   /** None where the store does not answer in time. */

@@ -17,9 +17,9 @@ const BRIEF_FOR_MS = 20_000
 /** Such tenants are asked for one by one, in so many groups at most; the others together. */
 const BRIEF_GROUPS = 8
 const PATIENT = -1
-/** Milliseconds until what has failed is asked for again: at first, doubled each time, and at most. */
-const BACK_OFF_MS = 1_000
-const BACK_OFF_MAX_MS = 10_000
+/** What has failed is asked for again after so many times what that has taken, and milliseconds at most. */
+const BACK_OFF = 4
+const BACK_OFF_MAX_MS = 30_000
 /** Executions and spans that are remembered to have failed. */
 const FAILED_MAX = 10_000
 
@@ -43,6 +43,8 @@ export const joined = (all: ReadonlyArray<MissingExecutions>): MissingExecutions
 /** One question to the store, on its way. */
 export class ExecutionLoad {
   readonly missing: MissingExecutions
+  /** Milliseconds. */
+  readonly startedAt: number
   readonly #named: ReadonlySet<string>
   readonly #left = new Set<string>()
   /** No chunk waits for it any more. */
@@ -52,8 +54,9 @@ export class ExecutionLoad {
   /** Undefined until it is over: then what has come, or none where that failed. */
   answer: Option.Option<ReadonlyArray<ExecutionEntry>> | undefined
 
-  constructor(missing: MissingExecutions) {
+  constructor(missing: MissingExecutions, startedAt: number) {
     this.missing = missing
+    this.startedAt = startedAt
     this.#named = new Set(keysIn(missing).map(textOf))
   }
 
@@ -94,12 +97,13 @@ export interface LoadPlan {
 
 /** Times are milliseconds of one clock. */
 export class LoadTimes {
-  readonly #failed = new Map<string, { readonly until: number; readonly backOff: number }>()
+  /** By execution or span, until when it is not asked for. */
+  readonly #failed = new Map<string, number>()
   /** By tenant, until when it has little patience. */
   readonly #brief = new Map<string, number>()
 
   isHeldBack(key: TraceKey, now: number): boolean {
-    return now < (this.#failed.get(textOf(key))?.until ?? 0)
+    return now < (this.#failed.get(textOf(key)) ?? 0)
   }
 
   /** Those that `isHeld` are not asked for. */
@@ -132,12 +136,11 @@ export class LoadTimes {
     for (const { tenantId } of keysIn(missing)) this.#brief.set(tenantId, now + BRIEF_FOR_MS)
   }
 
-  failed(missing: MissingExecutions, now: number): void {
+  failed(missing: MissingExecutions, startedAt: number, now: number): void {
+    const until = now + Math.min(BACK_OFF_MAX_MS, BACK_OFF * (now - startedAt))
     for (const key of keysIn(missing).map(textOf)) {
-      const before = this.#failed.get(key)?.backOff ?? BACK_OFF_MS / 2
-      const backOff = Math.min(BACK_OFF_MAX_MS, 2 * before)
       this.#failed.delete(key)
-      this.#failed.set(key, { until: now + backOff, backOff })
+      this.#failed.set(key, until)
     }
     for (const key of this.#failed.keys()) {
       if (this.#failed.size <= FAILED_MAX) break

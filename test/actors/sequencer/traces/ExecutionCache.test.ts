@@ -321,20 +321,15 @@ describe("executions that take long to be loaded", () => {
 
   it.effect("are not asked for again at once when that has failed", () =>
     Effect.gen(function* () {
-      const { prepare, world } = yield* slowly(0, { fails: true })
-      const attempts = Effect.fnUntraced(function* () {
-        assert.deepStrictEqual(yield* prepare(ofRun), named("run"))
-        assert.deepStrictEqual(yield* prepare(ofRun), named("run"))
-        return world.loads.length
-      })
-      assert.strictEqual(yield* attempts(), 1)
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual(yield* attempts(), 2)
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual(yield* attempts(), 2)
+      const { prepare, waited, world } = yield* slowly("1 second", { fails: true })
+      assert.deepStrictEqual(yield* waited(ofRun), [named("run"), 1_000])
+      // Since then a second has passed, and it is held back for as long as four.
+      yield* TestClock.adjust("2999 millis")
+      assert.deepStrictEqual(yield* prepare(ofRun), named("run"))
+      assert.lengthOf(world.loads, 1)
       world.fails = false
-      yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(yield* prepare(ofRun), nothing)
+      yield* TestClock.adjust("1 milli")
+      assert.deepStrictEqual(yield* waited(ofRun), [nothing, 1_000])
     })
   )
 })
@@ -386,7 +381,7 @@ describe("events that the window of duplicates may have forgotten", () => {
     let lookUps = 0
     const storedEvents = () => {
       lookUps += 1
-      return Effect.fail(new StoreUnavailable({ operation: "storedEvents", cause: "away" }))
+      return Effect.never
     }
     const state = stateThatForgot(0)
     assert.isTrue(takeLoaded(state.traces, storedRun()))
@@ -395,12 +390,14 @@ describe("events that the window of duplicates may have forgotten", () => {
       const log = yield* EventLog
       const store = { ...world.store, storedEvents }
       const cache = new ExecutionCache(log, world.reader, forgetful, store, mac)
+      yield* Effect.forkChild(TestClock.adjust("2 seconds"))
       for (const expected of [1, 1]) {
         const { unloaded } = yield* cache.prepare(again)
         assert.deepStrictEqual(unloaded.executions, wanted.executions)
         assert.strictEqual(lookUps, expected)
       }
-      yield* TestClock.adjust("1 second")
+      yield* TestClock.adjust("8 seconds")
+      yield* Effect.forkChild(TestClock.adjust("2 seconds"))
       yield* cache.prepare(again)
       assert.strictEqual(lookUps, 2)
     }).pipe(Effect.provide(world.log))
