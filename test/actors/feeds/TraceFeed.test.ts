@@ -548,15 +548,8 @@ describe("a feed that makes room for others", () => {
       yield* Effect.sleep(20)
       for (let n = 0; n < 40; n++) writer.span(`s${n}`, RUN, { text: "x".repeat(1_000) })
       commit(3)
-<<<<<<< HEAD
-      yield* eventually(
-        "the spans are followed",
-        Effect.sync(() => followed.of(TENANT) > 40_000)
-      )
-=======
       const held = Effect.sync(() => followed.of(TENANT))
       yield* eventually("its spans are held", held, (bytes) => bytes > 40_000)
->>>>>>> limits
       other.add(40_000)
       assert.strictEqual(followed.of(TENANT), 0)
       other.release()
