@@ -70,6 +70,35 @@ const forgedOf = (text: string): string => {
   return forged.replace(/"hash":"[0-9a-f]+"/, `"hash":"${recompute(forged)!.hash}"`)
 }
 
+describe("under a legal hold", () => {
+  const retained = (hold: object) => [{ kind: "retention" as const, retention: hold as never }]
+  const held = {
+    tenant_id: "acme",
+    hold: { reason: "case 7", by: "admin", since: "2026-11-21T10:00:00.000000Z" },
+    changed_at: "2026-11-21T10:00:00.000000Z"
+  }
+
+  it("nothing is erased, and its reason is not told", async () => {
+    const [id, run] = [await sent(), "held-run"]
+    const start = { key: WRITE_KEY, json: { id: run, agent_id: "a", metadata: { secret: 1 } } }
+    assert.strictEqual((await api.call("/api/v1/executions", start)).status, 201)
+    const ofRun = { method: "POST", key: WRITE_KEY, json: REASON }
+    const both = async () => [
+      await erase(id),
+      await api.call(`/api/v1/executions/${run}/erase`, ofRun)
+    ]
+    world.state.registry.take(retained(held))
+    for (const { body, status } of await both()) {
+      assert.deepStrictEqual([status, body.code ?? body.error.code], [409, "legal_hold"])
+      assert.notInclude(JSON.stringify(body), "case 7")
+    }
+    assert.deepStrictEqual(erasuresOf(id), [])
+    assert.isUndefined(world.traces.facts.find(({ type }) => type === "execution.erased"))
+    world.state.registry.take(retained({ tenant_id: "acme", changed_at: held.changed_at }))
+    for (const { status } of await both()) assert.strictEqual(status, 200)
+  })
+})
+
 describe("POST /v1/events/{id}/erase", () => {
   it("erases what is kept apart of metadata first, and leaves the event where that fails", async () => {
     const id = await sent({ metadata: { small: 1, big: "x".repeat(40_000) } })

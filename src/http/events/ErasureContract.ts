@@ -52,7 +52,7 @@ const eraseEvent = HttpApiEndpoint.post("eraseEvent", "/v1/events/:id/erase", {
   query: lateQueryOf(eventParameters),
   payload: ErasureInput,
   success: ErasedEvent,
-  error: errorsOf("object", 400, 401, 403, 404, 413, 415, 422, 503)
+  error: errorsOf("object", 400, 401, 403, 404, 409, 413, 415, 422, 503)
 }).pipe(
   operation({
     scopes: ["write"],
@@ -61,7 +61,8 @@ const eraseEvent = HttpApiEndpoint.post("eraseEvent", "/v1/events/:id/erase", {
       "Takes actor.email, resource.name and metadata out of every answer, every export and the "
       + "database, and appends an event `alk.event.erased` to the tenant's log. Chain and proofs "
       + "stay valid. Of several events with this id all are erased. Again: 200, and nothing "
-      + "changes. The service's own events can't be erased.",
+      + "changes. The service's own events can't be erased. 409 `legal_hold` while the tenant is "
+      + "under a hold.",
     headers: idempotencyHeader
   })
 )

@@ -3,6 +3,7 @@
  */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { isClientId } from "../../domain/Identifiers.ts"
@@ -14,6 +15,7 @@ import { BODY_BYTES_MAX, bodyOf } from "../contract/Bodies.ts"
 import { json } from "../messages/Answer.ts"
 import { invalid, notFound, refusable, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import { refuseUnderHold } from "../messages/LegalHold.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { readBody } from "../messages/RequestBody.ts"
 import { readableView } from "../messages/StoreView.ts"
@@ -34,6 +36,7 @@ export const layerErasureHandlers = HttpApiBuilder.group(
     const erasures = yield* EventErasures
     const store = yield* EventStore
     const projection = yield* ProjectionProgress
+    const registry = yield* RegistryView
 
     const shown = Effect.fnUntraced(function* (
       tenantId: string,
@@ -56,6 +59,7 @@ export const layerErasureHandlers = HttpApiBuilder.group(
         const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
         const { reason } = yield* refusable(() => readErasure(bytes))
         if (!isClientId(id)) return yield* notFound("event")
+        yield* refuseUnderHold(registry, tenantId)
         const { deduplicate: merging } = yield* readableView(projection, tenantId)
         // Nothing is erased for the sake of an event that can't be shown.
         if (sequence !== undefined) yield* shown(tenantId, id, sequence, merging)

@@ -274,7 +274,8 @@ const eraseExecution = HttpApiEndpoint.post("eraseExecution", "/api/v1/execution
     summary: "Erase what an execution says",
     description:
       "Names, trigger, metadata, payloads and errors of the execution, its spans and events are "
-      + `gone from every answer and from the database; the chain still verifies. ${VISIBLE}`,
+      + "gone from every answer and from the database; the chain still verifies. 409 `legal_hold` "
+      + `while the tenant is under a hold. ${VISIBLE}`,
     headers: idempotencyHeader
   })
 )

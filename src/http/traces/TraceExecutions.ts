@@ -5,6 +5,7 @@
 
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { inSlices } from "../../domain/InSlices.ts"
 import type { Sliced } from "../../domain/Slices.ts"
@@ -19,6 +20,7 @@ import type { RequestOf } from "../contract/Requests.ts"
 import { createdAt, json, jsonBytes, longJson } from "../messages/Answer.ts"
 import { notFound, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import { refuseUnderHold } from "../messages/LegalHold.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { listOf, opaqueLinks, pageLinks } from "../messages/Pages.ts"
 import { readableView } from "../messages/StoreView.ts"
@@ -171,6 +173,7 @@ export const makeExecutionHandlers = Effect.gen(function* () {
   const store = yield* TraceStore
   const verifier = yield* TraceVerifier
   const projection = yield* ProjectionProgress
+  const registry = yield* RegistryView
   const writes = yield* TraceWrites
   const graphBytes = traceGraphs(store)
   const graphAnswer = Effect.fnUntraced(function* (
@@ -213,6 +216,7 @@ export const makeExecutionHandlers = Effect.gen(function* () {
     eraseExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
       const target = targetAt("execution.erase", input.params.id)
       const operation = yield* requests.read(input, target, oneOperation)
+      yield* refuseUnderHold(registry, operation.tenantId)
       const { execution_id } = yield* write(operation)
       const execution = yield* readBack(yield* reads.execution(operation.tenantId, execution_id))
       const since = execution.erased_at ?? execution.created_at

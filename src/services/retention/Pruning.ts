@@ -4,6 +4,7 @@
  * the registry says what was removed and why before a row goes, and again when all rows are gone.
  */
 import { Clock, Effect, Redacted, Stream } from "effect"
+import { AdminRefused } from "../../actors/follower/Keys.ts"
 import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { type ChainKey, treeNameOf } from "../../domain/chain/Chains.ts"
@@ -173,6 +174,14 @@ const tellTenant = Effect.fnUntraced(function* (settings: PruningSettings, point
     .pipe(Effect.mapError((cause) => new LogUnavailable({ operation: "retention", cause })))
 })
 
+/** Fails under a hold that was decided before this is asked. */
+const refuseUnderHold = Effect.fnUntraced(function* (tenantId: string) {
+  const view = yield* RegistryView
+  yield* view.caughtUp
+  const message = holdRefusal(view.registry(), tenantId)
+  if (message !== undefined) return yield* new AdminRefused({ code: "legal_hold", message })
+})
+
 const VALUES_ERASED = "retention of their event"
 
 /** Facts stay, so what has left the metadata of events that go is erased. */
@@ -187,24 +196,30 @@ const eraseValues = Effect.fnUntraced(function* (
   yield* Stream.runForEach(
     store.scan({ tenantId, filter, order: "asc" }, false),
     Effect.fnUntraced(function* (bodies) {
+      yield* refuseUnderHold(tenantId)
       const undone = yield* eraseHolders(ingest, request, holdersIn(bodies))
       if (undone !== undefined) return yield* Effect.fail(new Error(`values: ${undone.kind}`))
     })
-  ).pipe(Effect.mapError((cause) => new LogUnavailable({ operation: "retention", cause })))
+  ).pipe(
+    Effect.mapError((cause) =>
+      cause instanceof AdminRefused ? cause : new LogUnavailable({ operation: "retention", cause })
+    )
+  )
 })
 
-/** Removes the rows that a point says are removed, unless a hold has come in between. */
+/**
+ * Removes the rows that a point says are removed, until a hold comes in between. It is asked for
+ * before each step: a hold can't stop the statement or the batch of erasures that is under way.
+ */
 const removeRows = Effect.fnUntraced(function* (settings: PruningSettings, point: PrunedPoint) {
-  const view = yield* RegistryView
   const removal = yield* StoreRemoval
   const auditLog = yield* SystemAuditLog
   const { chain, size, tenant_id: tenantId } = point
-  yield* view.caughtUp
-  const held = holdRefusal(view.registry(), tenantId)
-  if (held !== undefined) return yield* Effect.logInfo("nothing is removed", { held })
+  yield* refuseUnderHold(tenantId)
   if (!(yield* isSettled(tenantId))) return
   yield* tellTenant(settings, point)
   if (chain === "events") yield* eraseValues(settings, point)
+  yield* refuseUnderHold(tenantId)
   yield* removal.prune({ tenantId, chain }, size)
   const pruned = { ...point, removed_at: yield* nowText }
   yield* auditLog.record(
