@@ -1624,7 +1624,7 @@ export const traceStoreContract = <E>(
         chain.start("ran", { started_at: timeAt(7) })
         yield* stored(chain.all)
         yield* stored(chain.all.slice(0, 20))
-        const unknown = Array.from({ length: 300_000 }, (_, n) => derivedUuid("unknown", `${n}`))
+        const unknown = Array.from({ length: 220_000 }, (_, n) => derivedUuid("unknown", `${n}`))
         const known = Array.from({ length: 5 }, (_, n) => `named-${n}`)
         const query = {
           tenantId,
