@@ -55,11 +55,14 @@ export const contentFaults = (
   return faults
 }
 
-/** Facts of one execution that lost their details at one time. */
+/** Facts of one execution that lost their details at one time: a few words, there may be many. */
 interface Undetailed {
-  /** The first of them. */
-  readonly fact: TraceFact
-  readonly row: StoredRow
+  readonly executionId: string
+  readonly erasedAt: string | undefined
+  /** Of the first of them: where it was found, and its number and event as it says. */
+  readonly sequence: number
+  readonly factNumber: number
+  readonly eventId: string | null
   /** Sequence of the last of them. */
   last: number
 }
@@ -70,17 +73,31 @@ const keyOf = (executionId: string, erasedAt: string): string => `${erasedAt} ${
 export const isUndetailed = ({ details, details_hash }: TraceFact): boolean =>
   details === undefined && details_hash !== undefined
 
-/** Facts without details whose erasure was not found yet. */
+/**
+ * Facts without details whose erasure was not found yet: some 300 bytes for each erasure that is
+ * still to come, however many facts it has erased, and whatever they say.
+ */
 export class UndetailedFacts {
   readonly #open = new Map<string, Undetailed>()
 
-  take(row: StoredRow, fact: TraceFact): void {
+  /** `sequence` is where it was found. */
+  take(sequence: number, fact: TraceFact): void {
     if (fact.type === "execution.erased") this.close(fact)
     if (!isUndetailed(fact)) return
-    const key = keyOf(fact.execution_id, fact.erased_at ?? "")
+    const { chain_sequence, erased_at, execution_id, fact_number } = fact
+    const key = keyOf(execution_id, erased_at ?? "")
     const known = this.#open.get(key)
-    if (known === undefined) this.#open.set(key, { fact, row, last: fact.chain_sequence })
-    else known.last = Math.max(known.last, fact.chain_sequence)
+    if (known !== undefined) known.last = Math.max(known.last, chain_sequence)
+    else {
+      this.#open.set(key, {
+        executionId: execution_id,
+        erasedAt: erased_at,
+        sequence,
+        factNumber: fact_number,
+        eventId: eventIdOf(fact),
+        last: chain_sequence
+      })
+    }
   }
 
   /** The fact that records an erasure was found. */
@@ -106,7 +123,7 @@ const judged = (tenantId: string, row: StoredRow, open: UndetailedFacts): Judged
     faults.push(contentFault(expected, actual))
   }
   faults.push(...contentFaults(row.wrongColumns, found))
-  open.take(row, fact)
+  open.take(row.sequenceNumber, fact)
   return {
     row,
     found: {
@@ -147,12 +164,12 @@ const unexplained = Effect.fnUntraced(function* (
   for (const isAgain of [false, true]) {
     if (open.open.length === 0) return
     if (isAgain) yield* caughtUp(tenantId, "traces")
-    const executions = Map.groupBy(open.open, ({ fact }) => fact.execution_id)
+    const executions = Map.groupBy(open.open, ({ executionId }) => executionId)
     const found: Array<TraceFact> = []
     for (const [executionId, erased] of [...executions].slice(0, LOOKUPS_MAX)) {
       for (let from = 0; from < erased.length; from += TIMES_AT_ONCE) {
         const some = erased.slice(from, from + TIMES_AT_ONCE)
-        const times = some.map(({ fact }) => fact.erased_at ?? "")
+        const times = some.map(({ erasedAt }) => erasedAt ?? "")
         const selection = { kind: "erasures", times } as const
         const facts = yield* store.facts(tenantId, executionId, selection, true)
         found.push(...facts.flatMap((body) => erasureIn(body, tenantId, executionId) ?? []))
@@ -169,16 +186,16 @@ const unexplained = Effect.fnUntraced(function* (
 export const eventIdOf = (fact: TraceFact): string | null =>
   fact.type === "span.event" ? fact.event_id : null
 
-export const undetailedFault = ({ erased_at }: TraceFact): Fault =>
+export const undetailedFault = ({ erasedAt }: Undetailed): Fault =>
   contentFault(
     "details, or a later fact execution.erased of this time",
-    `no details, erased_at ${erased_at ?? ABSENT}`
+    `no details, erased_at ${erasedAt ?? ABSENT}`
   )
 
-const undetailedBreak = ({ fact, row }: Undetailed): Break => ({
-  sequence_number: row.sequenceNumber,
-  event_id: eventIdOf(fact),
-  ...undetailedFault(fact)
+const undetailedBreak = (undetailed: Undetailed): Break => ({
+  sequence_number: undetailed.sequence,
+  event_id: undetailed.eventId,
+  ...undetailedFault(undetailed)
 })
 
 /** Of a fact that is not an event. */

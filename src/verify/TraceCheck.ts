@@ -95,9 +95,10 @@ export class TraceCheck {
    */
   end(head: Head | undefined): void {
     for (const fact of this.#beyond) this.#checkHead(fact, head)
-    for (const { fact } of this.#undetailed.open) {
-      const { actual, expected, reason } = undetailedFault(fact)
-      this.#report(fact, reason, expected, actual)
+    for (const undetailed of this.#undetailed.open) {
+      const { eventId, factNumber, sequence } = undetailed
+      const { actual, expected, reason } = undetailedFault(undetailed)
+      this.#broken(sequence, factNumber, reason, expected, actual, eventId)
     }
   }
 
@@ -124,7 +125,7 @@ export class TraceCheck {
     }
     this.#checkNumber(fact)
     this.#checkContent(row, found)
-    this.#undetailed.take(row, fact)
+    this.#undetailed.take(fact.chain_sequence, fact)
     if (isUndetailed(fact)) this.#erased += 1
     this.#checkLinks(fact, neighbours)
   }

@@ -126,6 +126,8 @@ class ExecutionReplay {
   #view = new TraceView()
   /** What the beginnings of spans that run are counted for. */
   readonly #running = new Map<string, number>()
+  /** The same of the execution's own facts that later ones replace, by type. */
+  readonly #own = new Map<string, number>()
   /** Number of the last fact taken. */
   folded = 0
 
@@ -141,6 +143,7 @@ class ExecutionReplay {
   drop(): void {
     this.#view = new TraceView()
     this.#running.clear()
+    this.#own.clear()
     this.followed.release()
   }
 
@@ -187,21 +190,30 @@ class ExecutionReplay {
       case "span.amended":
         return
       case "span.started":
-        this.#leave(fact.span_id)
-        this.#running.set(fact.span_id, bytes)
-        this.followed.add(bytes)
-        return
+        return this.#hold(this.#running, fact.span_id, bytes)
       case "span.ended":
-        this.#leave(fact.span_id)
+        this.#leave(this.#running, fact.span_id)
         return this.#view.forget(fact.span_id)
-      default:
+      case "execution.started":
+      case "execution.ended":
+        return this.#hold(this.#own, fact.type, bytes)
+      case "execution.resumed":
+        return this.#leave(this.#own, "execution.ended")
+      case "execution.erased":
         this.followed.add(bytes)
     }
   }
 
-  #leave(spanId: string): void {
-    this.followed.add(-(this.#running.get(spanId) ?? 0))
-    this.#running.delete(spanId)
+  /** In the place of what was held by this name. */
+  #hold(counted: Map<string, number>, name: string, bytes: number): void {
+    this.#leave(counted, name)
+    counted.set(name, bytes)
+    this.followed.add(bytes)
+  }
+
+  #leave(counted: Map<string, number>, name: string): void {
+    this.followed.add(-(counted.get(name) ?? 0))
+    counted.delete(name)
   }
 }
 

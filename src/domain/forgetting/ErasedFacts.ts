@@ -3,6 +3,7 @@
  * before one that says that it was erased, the pieces of large values among them. Only a fact that
  * continues its chain and recomputes counts.
  */
+import { firstAbove } from "../FirstAbove.ts"
 import type { RecordFate, TransactionOutcome } from "../records/RecordFate.ts"
 import { eraseFact, parseFact, recomputeFact } from "../traces/FactText.ts"
 import type { TraceFact } from "../traces/TraceFact.ts"
@@ -65,7 +66,7 @@ export class ErasedFacts implements ForgettingTopic {
     const fact = parseFact(record.value.toString())
     const erasures = fact && tenant.executions.get(fact.execution_id)
     if (fact === undefined || erasures === undefined) return "keep"
-    const erased = erasures.find(({ beforeSequence }) => fact.chain_sequence < beforeSequence)
+    const erased = firstAbove(erasures, ({ beforeSequence }) => beforeSequence, fact.chain_sequence)
     if (erased === undefined) return "keep"
     const span = spanOf(fact)
     if (span !== undefined) tenant.spans.add(span)

@@ -3,6 +3,7 @@
  * show them. Facts come in the order of their numbers; nothing is decided here, the sequencer has.
  */
 
+import { firstAbove } from "../FirstAbove.ts"
 import { type SaidFact, spanOf, syntheticRootOf } from "./ShownSpans.ts"
 import type { TraceFact } from "./TraceFact.ts"
 import type { Execution, Span, TraceEvent } from "./TraceResources.ts"
@@ -58,7 +59,8 @@ const amendedBy = (
 
 /** Mutable; one per execution, and it never looks at another's facts. */
 export class TraceView {
-  #first: Started | undefined
+  /** When it was first heard of. */
+  #createdAt: string | undefined
   #started: Started | undefined
   #ended: Ended | undefined
   /** By their numbers. What came before one of them is shown without its details. */
@@ -67,7 +69,7 @@ export class TraceView {
 
   /** Undefined before the first fact. */
   get execution(): Execution | undefined {
-    if (this.#started === undefined || this.#first === undefined) return undefined
+    if (this.#started === undefined || this.#createdAt === undefined) return undefined
     const { agent_id, details, execution_id, root_span_id, started_at } = this.#shown(this.#started)
     const ended = this.#ended && this.#shown(this.#ended)
     const erasedAt = this.#erasures.at(-1)?.created_at
@@ -81,7 +83,7 @@ export class TraceView {
       started_at,
       ...(ended === undefined ? {} : { ended_at: ended.ended_at }),
       metadata: { ...details?.metadata, ...ended?.details?.metadata },
-      created_at: this.#first.created_at,
+      created_at: this.#createdAt,
       ...(erasedAt === undefined ? {} : { erased_at: erasedAt })
     }
   }
@@ -108,7 +110,7 @@ export class TraceView {
   take(fact: SaidFact): TraceChange {
     switch (fact.type) {
       case "execution.started":
-        this.#first ??= fact
+        this.#createdAt ??= fact.created_at
         this.#started = fact
         return { execution: true, spans: this.#underRoot(fact) }
       case "execution.ended": {
@@ -154,7 +156,8 @@ export class TraceView {
   /** A fact as the first erasure after it leaves it. */
   #shown<Fact extends Ended | SpanEnded | SpanStarted | Started>(fact: Fact): Fact {
     if (fact.details === undefined) return fact
-    const erasure = this.#erasures.find(({ fact_number }) => fact_number > fact.fact_number)
+    const numberOf = ({ fact_number }: Erased) => fact_number
+    const erasure = firstAbove(this.#erasures, numberOf, fact.fact_number)
     if (erasure === undefined) return fact
     const { details: _, ...rest } = fact
     return { ...rest, erased_at: erasure.created_at } as Fact

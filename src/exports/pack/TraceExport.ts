@@ -7,12 +7,12 @@ import { CHUNK, factsOf, spanChunks, withTexts } from "../../actors/feeds/SpanPa
 import { defined } from "../../domain/Defined.ts"
 import { inSlices } from "../../domain/InSlices.ts"
 import type { Sliced } from "../../domain/Slices.ts"
+import { HISTORY_FROM, HISTORY_TO } from "../../domain/Timestamp.ts"
 import type { Span } from "../../domain/traces/TraceResources.ts"
 import { TraceView } from "../../domain/traces/TraceView.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type { FactRange } from "../../ports/TraceStore.ts"
 import { type ExecutionFacts, TraceStore } from "../../ports/TraceStore.ts"
-import { HISTORY_FROM, HISTORY_TO } from "../../verify/../domain/Timestamp.ts"
 
 /** Whose traces, and the time that they have to overlap. Canonical microsecond form, inclusive. */
 export interface TraceScope {

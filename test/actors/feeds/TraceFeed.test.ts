@@ -530,6 +530,43 @@ describe("the end of a stream", () => {
 })
 
 describe("a feed that makes room for others", () => {
+  it.effect("counts of what is said anew what it holds", () => {
+    const world = new FeedWorld()
+    const followed = new FollowedBytes(100_000)
+    const writer = begun()
+    const details = { metadata: { text: "x".repeat(5_000) } }
+    for (let n = 0; n < 50; n++) {
+      const ended_at = "2026-11-21T10:00:09.000000Z"
+      writer.write({ type: "execution.ended", status: "COMPLETED", ended_at, details })
+      writer.write({ type: "execution.resumed" })
+      const { details_hash: _, ...again } = writer.facts[0]!
+      writer.write({ ...again, details } as Bare)
+    }
+    writer.event(1)
+    for (const fact of writer.facts.slice(0, 3)) world.commit(fact)
+    world.project()
+    return Effect.gen(function* () {
+      const feed = yield* TraceFeed
+      const bytes = yield* feed.subscribe(subscription)
+      const read = yield* Effect.forkChild(
+        bytes.pipe(
+          Stream.takeUntil((piece) => messagesOf(text([piece])).at(-1)?.id === 154),
+          Stream.runCollect
+        )
+      )
+      for (const fact of writer.facts.slice(3)) world.commit(fact)
+      world.project()
+      const seen = messagesOf(text(yield* Fiber.join(read)))
+      assert.strictEqual(seen.at(-1)?.id, 154)
+      assert.isBelow(followed.of(TENANT), 10_000)
+      assert.isAbove(followed.of(TENANT), 5_000)
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(layerFeeds(world, 100, READER_LIMITS, followed)),
+      whileTimePasses
+    )
+  })
+
   it.effect("holds nothing, and is another one for who comes, while its readers are there", () => {
     const world = new FeedWorld()
     world.fetchMax = 100

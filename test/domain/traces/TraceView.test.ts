@@ -25,6 +25,34 @@ const kinds: ReadonlyArray<Partial<Amended>> = [
   { parent_span_id: "p3", shared_span_id: "t" }
 ]
 
+describe("an execution that was erased again and again", () => {
+  const erasures = 1_000
+  it("shows each span by few looks at its erasures", () => {
+    const view = new TraceView()
+    let looks = 0
+    for (let n = 1; n <= erasures; n++) {
+      view.take({ ...started(3 * n), span_id: `s${n}`, details: { name: "secret" } })
+      view.take({
+        type: "execution.erased",
+        execution_id: "run",
+        created_at: `time ${n}`,
+        get fact_number() {
+          looks += 1
+          return 3 * n + 1
+        }
+      } as Extract<SaidFact, { readonly type: "execution.erased" }>)
+    }
+    view.take({ ...started(3 * erasures + 3), span_id: "last", details: { name: "shown" } })
+    const { spans } = view
+    assert.deepStrictEqual(
+      spans.map(({ erased_at, name }) => [erased_at, name === "secret"]),
+      [...Array.from({ length: erasures }, (_, n) => [`time ${n + 1}`, false]), [undefined, false]]
+    )
+    assert.strictEqual(spans.at(-1)?.name, "shown")
+    assert.isAtMost(looks, 10 * spans.length)
+  })
+})
+
 describe("a span that was amended", () => {
   const lists = kinds.flatMap((first) =>
     kinds.flatMap((second) => kinds.map((third) => [first, second, third, first, second]))

@@ -1,5 +1,5 @@
 /** Changes of what a pack says that it holds, at random. */
-import { HISTORY_FROM, HISTORY_TO } from "../../../src/verify/../domain/Timestamp.ts"
+import { HISTORY_FROM, HISTORY_TO } from "../../../src/domain/Timestamp.ts"
 import type { TestChain } from "./Chains.ts"
 import type { Dice } from "./Dice.ts"
 import type { PackEditor } from "./PackEditor.ts"

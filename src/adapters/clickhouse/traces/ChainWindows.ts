@@ -27,7 +27,7 @@ export interface Windows<Row> {
   /** The rows of a window by sequence, from its start as many as fit into a chunk. */
   readonly rows: (from: number, end: number) => Effect.Effect<ReadonlyArray<Row>, StoreUnavailable>
   readonly sequenceOf: (row: Row) => number
-  /** The first sequence at or after one that has a row; undefined if there is none. */
+  /** The first sequence at or after one that may have a row; undefined if none has. */
   readonly next: (from: number) => Effect.Effect<number | undefined, StoreUnavailable>
 }
 
@@ -41,7 +41,9 @@ export const inWindows = <Row>({ first, last, next, rows, sequenceOf }: Windows<
       if (final === undefined) {
         const later = end >= last ? undefined : yield* next(end + 1)
         const place =
-          later === undefined ? Option.none<Place>() : Option.some({ from: later, window })
+          later === undefined
+            ? Option.none<Place>()
+            : Option.some({ from: later, window: Math.min(WINDOW_MAX, 2 * window) })
         return [[] as ReadonlyArray<ReadonlyArray<Row>>, place] as const
       }
       const reached = sequenceOf(final)

@@ -3,6 +3,7 @@
  * domain's to say; here its row replaces the old one, which is then deleted.
  */
 import { Effect } from "effect"
+import { firstAbove } from "../../../domain/FirstAbove.ts"
 import { eraseFact, parseFact } from "../../../domain/traces/FactText.ts"
 import type { ExecutionErasure, FactRow, TraceStore } from "../../../ports/TraceStore.ts"
 import type { Parameters, Statement } from "../client/Parameters.ts"
@@ -26,9 +27,8 @@ const erasedBy =
   (body: string): string | undefined => {
     const fact = parseFact(body)
     if (fact === undefined) return undefined
-    const by = erasures
-      .get(fact.execution_id)
-      ?.find(({ beforeSequence }) => fact.chain_sequence < beforeSequence)
+    const all = erasures.get(fact.execution_id) ?? []
+    const by = firstAbove(all, ({ beforeSequence }) => beforeSequence, fact.chain_sequence)
     return by === undefined ? undefined : eraseFact(fact, by.erasedAt)
   }
 

@@ -12,7 +12,7 @@ import { layerTraceStore } from "../../../../src/adapters/clickhouse/TraceStoreC
 import { columns } from "../../../../src/adapters/clickhouse/traces/TraceColumns.ts"
 import { linkOf } from "../../../../src/domain/chain/ChainLink.ts"
 import { defined } from "../../../../src/domain/Defined.ts"
-import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
+import { derivedUuid, sha256Hex } from "../../../../src/domain/Identifiers.ts"
 import { type JsonObject, type JsonValue, parseJson } from "../../../../src/domain/json/Json.ts"
 import { microsOf } from "../../../../src/domain/Timestamp.ts"
 import { eraseFact, parseFact, recomputeFact } from "../../../../src/domain/traces/FactText.ts"
@@ -1608,6 +1608,37 @@ export const traceStoreContract = <E>(
             )
           })
         )
+      })
+    )
+
+    it.effect("gives the facts of as many executions as are named, wherever they are", () =>
+      Effect.gen(function* () {
+        const store = yield* TraceStore
+        const tenantId = "many-named"
+        const chain = new FactChain(tenantId)
+        const isNamed = (executionId: string) => executionId.startsWith("named")
+        for (let n = 0; n < 9_000; n++) {
+          const isFew = n < 10 || (n > 2_500 && n < 2_600) || n === 8_900
+          chain.event(isFew ? `named-${n % 5}` : "other", "a", n)
+        }
+        chain.start("ran", { started_at: timeAt(7) })
+        yield* stored(chain.all)
+        yield* stored(chain.all.slice(0, 20))
+        const unknown = Array.from({ length: 220_000 }, (_, n) => derivedUuid("unknown", `${n}`))
+        const known = Array.from({ length: 5 }, (_, n) => `named-${n}`)
+        const query = {
+          tenantId,
+          first: 4,
+          last: chain.all.length,
+          overlapping: { from: timeAt(0), to: timeAt(9) },
+          executions: [...unknown, ...known]
+        }
+        const found = yield* Stream.runCollect(store.chain(query))
+        const wanted = chain.all.filter(
+          ({ chainSequence, executionId }) =>
+            chainSequence >= 4 && (executionId === "ran" || isNamed(executionId))
+        )
+        assert.deepStrictEqual(found.flat(), bodies(wanted))
       })
     )
 
