@@ -100,8 +100,11 @@ const checkTail = Effect.fnUntraced(function* (
   executionId: string,
   head: number
 ) {
+  // A number beyond the head is no fact of the chain: the check says so.
+  const last = check.last ?? 0
+  if (last >= head) return true
   const store = yield* TraceStore
-  const missing = yield* store.missing(tenantId, (check.last ?? 0) + 1, head, MISSING_MAX)
+  const missing = yield* store.missing(tenantId, last + 1, head, MISSING_MAX)
   if (missing.length === 0) return true
   const found = yield* lostFacts(tenantId, missing, head).pipe(
     Effect.timeoutOption(LOOKUP_TIMEOUT),

@@ -174,12 +174,17 @@ const tellTenant = Effect.fnUntraced(function* (settings: PruningSettings, point
     .pipe(Effect.mapError((cause) => new LogUnavailable({ operation: "retention", cause })))
 })
 
-/** Fails under a hold that was decided before this is asked. */
-const refuseUnderHold = Effect.fnUntraced(function* (tenantId: string) {
+/** Fails under a hold, or a longer retention, that was decided before this is asked. */
+const refuseKept = Effect.fnUntraced(function* ({ recorded_before, tenant_id }: PrunedPoint) {
   const view = yield* RegistryView
   yield* view.caughtUp
-  const message = holdRefusal(view.registry(), tenantId)
-  if (message !== undefined) return yield* new AdminRefused({ code: "legal_hold", message })
+  const registry = view.registry()
+  const held = holdRefusal(registry, tenant_id)
+  if (held !== undefined) return yield* new AdminRefused({ code: "legal_hold", message: held })
+  const cutOff = cutOffOf(registry, tenant_id, yield* Clock.currentTimeMillis)
+  if (cutOff !== undefined && cutOff >= recorded_before) return
+  const message = `tenant ${tenant_id} has a longer retention now than when this was decided`
+  return yield* new AdminRefused({ code: "id_conflict", message })
 })
 
 const VALUES_ERASED = "retention of their event"
@@ -187,8 +192,9 @@ const VALUES_ERASED = "retention of their event"
 /** Facts stay, so what has left the metadata of events that go is erased. */
 const eraseValues = Effect.fnUntraced(function* (
   { serviceName: keyId }: PruningSettings,
-  { size: toSequence, tenant_id: tenantId }: PrunedPoint
+  point: PrunedPoint
 ) {
+  const { size: toSequence, tenant_id: tenantId } = point
   const ingest = yield* Ingest
   const store = yield* EventStore
   const request = { tenantId, keyId, reason: VALUES_ERASED, idempotency: undefined }
@@ -196,7 +202,7 @@ const eraseValues = Effect.fnUntraced(function* (
   yield* Stream.runForEach(
     store.scan({ tenantId, filter, order: "asc" }, false),
     Effect.fnUntraced(function* (bodies) {
-      yield* refuseUnderHold(tenantId)
+      yield* refuseKept(point)
       const undone = yield* eraseHolders(ingest, request, holdersIn(bodies))
       if (undone !== undefined) return yield* Effect.fail(new Error(`values: ${undone.kind}`))
     })
@@ -208,18 +214,18 @@ const eraseValues = Effect.fnUntraced(function* (
 })
 
 /**
- * Removes the rows that a point says are removed, until a hold comes in between. It is asked for
- * before each step: a hold can't stop the statement or the batch of erasures that is under way.
+ * Removes the rows that a point says are removed, unless a hold or a longer retention comes in between.
+ * They are asked for before each step: the statement or batch of erasures that is under way goes on.
  */
 const removeRows = Effect.fnUntraced(function* (settings: PruningSettings, point: PrunedPoint) {
   const removal = yield* StoreRemoval
   const auditLog = yield* SystemAuditLog
   const { chain, size, tenant_id: tenantId } = point
-  yield* refuseUnderHold(tenantId)
+  yield* refuseKept(point)
   if (!(yield* isSettled(tenantId))) return
   yield* tellTenant(settings, point)
   if (chain === "events") yield* eraseValues(settings, point)
-  yield* refuseUnderHold(tenantId)
+  yield* refuseKept(point)
   yield* removal.prune({ tenantId, chain }, size)
   const pruned = { ...point, removed_at: yield* nowText }
   yield* auditLog.record(

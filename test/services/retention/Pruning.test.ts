@@ -283,18 +283,26 @@ describe("pruning", () => {
     })
   )
 
-  it.effect.each(["prune", "ingest"])("stops at a hold that comes during %s", (during) =>
+  it.effect.each([
+    ["a hold", "prune", "legal_hold"],
+    ["a hold", "ingest", "legal_hold"],
+    ["a longer retention", "prune", "id_conflict"],
+    ["a longer retention", "ingest", "id_conflict"]
+  ] as const)("stops at %s that comes during %s", ([what, during, code]) =>
     Effect.gen(function* () {
       const one = new Installation(days(1, 1, 2), [3]).keepFor(5)
       yield* atDay(30)
       one.afterAct = (op) => {
-        if (op === during) one.hold()
+        if (op !== during) return
+        if (what === "a hold") one.hold()
+        else one.keepFor(300)
       }
       yield* one.prune()
       yield* one.prune()
-      assert.deepStrictEqual(one.done, ["prune", "legal_hold", "legal_hold"])
+      assert.deepStrictEqual(one.done, ["prune", code, code])
       one.afterAct = () => {}
-      one.release()
+      if (what === "a hold") one.release()
+      else one.keepFor(5)
       yield* one.prune()
       assert.deepStrictEqual(one.done.slice(3), ["rows 1 to 3", "note_removed"])
     })

@@ -25,6 +25,10 @@ const isRecord = (value: unknown): value is CheckpointRecord => {
   return texts.every((text) => typeof text === "string") && typeof tree_size === "number"
 }
 
+/** Bytes of a record; what is longer was written by another program, and is not read. */
+const RECORD_BYTES_MAX = 16_384
+const BODY = `if(length(body) > ${RECORD_BYTES_MAX}, '', body)`
+
 /** A row whose bytes are no checkpoint comes back without a note, which no key has signed. */
 const recordOf = (
   { chain, tenantId }: ChainKey,
@@ -50,7 +54,7 @@ const makeFind =
     return store.read(
       "checkpoints",
       (bind) =>
-        `SELECT tree_size, body FROM ${store.checkpoints}`
+        `SELECT tree_size, ${BODY} FROM ${store.checkpoints}`
         + ` WHERE ${bind.tenant(key.tenantId)}`
         + ` AND chain = ${bind.string(key.chain)} AND ${condition(bind)}`
         + " ORDER BY tree_size DESC, kafka_offset DESC"
@@ -74,9 +78,9 @@ const makeOutside = (store: StoreClient): CheckpointStore["Service"]["outside"] 
         const isOutside = `(kafka_offset < ${bind.integer(start)} OR kafka_offset >= ${bind.integer(end)})`
         return (
           "SELECT tenant_id, JSONExtractString(body, 'chain') AS chain, tree_size, body FROM ("
-          + `SELECT tenant_id, tree_size, body FROM ${store.checkpoints}`
+          + `SELECT tenant_id, tree_size, ${BODY} AS body FROM ${store.checkpoints}`
           + ` WHERE ${place} AND ${isOutside} UNION ALL`
-          + ` SELECT tenant_id, sequence_number AS tree_size, body FROM ${store.setAside}`
+          + ` SELECT tenant_id, sequence_number AS tree_size, ${BODY} AS body FROM ${store.setAside}`
           + ` WHERE ${place} AND source = 'checkpoints') WHERE tenant_id >= ${bind.string(after)}`
           + ` ORDER BY tenant_id, chain, tree_size DESC`
           + ` LIMIT ${OUTSIDE_OF_TREE_MAX} BY tenant_id, chain LIMIT ${OUTSIDE_PAGE}`

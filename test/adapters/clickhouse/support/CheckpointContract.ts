@@ -188,7 +188,8 @@ export const checkpointContract = (
     it.effect("gives back what somebody wrote into the table as what it is: signed by nobody", () =>
       Effect.gen(function* () {
         const store = yield* CheckpointStore
-        for (const [index, body] of ["", "{}", "[]", "null", '{"tree_size":9}'].entries()) {
+        const long = JSON.stringify(recordOf("forged", 6)).padEnd(20_000)
+        for (const [index, body] of ["", "{}", "[]", "null", '{"tree_size":9}', long].entries()) {
           yield* tamper(
             `INSERT INTO ${database}.checkpoints`
               + ` VALUES (9, ${index}, 'forged', ${index + 1}, '${body}')`
