@@ -5,7 +5,7 @@
  * What takes long to be loaded is loaded while the partition goes on; until it has come, no command
  * that names it is applied, so that nothing of it changes meanwhile.
  */
-import { Clock, type Duration, Effect, Fiber, Option } from "effect"
+import { Clock, type Duration, Effect, Fiber, Option, Semaphore } from "effect"
 import { inSlices } from "../../../domain/InSlices.ts"
 import { isMarked } from "../../../domain/records/FactPlace.ts"
 import type { RecordMac } from "../../../domain/records/RecordMac.ts"
@@ -24,7 +24,16 @@ import type { StoreResult } from "../../../ports/EventStore.ts"
 import type { LoadedExecution, StoredEvent, TraceKey } from "../../../ports/TraceStore.ts"
 import type { SequencerState } from "../SequencerState.ts"
 import type { ReceivedCommand } from "../SequencerStep.ts"
-import { ExecutionLoad, joined, keysIn, type LoadPlan, LoadTimes } from "./ExecutionLoads.ts"
+import {
+  apart,
+  ExecutionLoad,
+  joined,
+  keysIn,
+  type LoadAnswer,
+  type LoadPlan,
+  LoadTimes,
+  selected
+} from "./ExecutionLoads.ts"
 import { checkedEntry } from "./LoadedEntry.ts"
 import {
   type MissingExecutions,
@@ -40,6 +49,8 @@ import { type TraceLookup, VisibleStore } from "./VisibleStore.ts"
 const LOOK_UP_TIMEOUT = "2 seconds"
 /** Time after which a load is given up that no chunk waits for. */
 const LOAD_TIMEOUT = "1 minute"
+/** Loads that are under way: each may hold as much as the store answers at most. */
+const LOADS_AT_ONCE = 8
 /**
  * Microseconds after which an execution that no command has named is evicted, and between looks.
  */
@@ -88,8 +99,8 @@ const commandsOf = (chunk: ReadonlyArray<ReceivedCommand>): ReadonlyArray<TraceC
       : []
   )
 
-/** A load that no chunk waits for. */
-interface LateLoad {
+/** A load and what makes it. */
+interface RunningLoad {
   readonly load: ExecutionLoad
   readonly fiber: Fiber.Fiber<void>
 }
@@ -100,8 +111,9 @@ export class ExecutionCache {
   readonly #visible: VisibleStore
   readonly #mac: RecordMac
   readonly #times = new LoadTimes()
-  /** One at a time: what it holds is as much as any load. */
-  #late: LateLoad | undefined
+  readonly #turns = Semaphore.makeUnsafe(LOADS_AT_ONCE)
+  /** A load that no chunk waits for, one at a time: what it holds is as much as any load. */
+  #late: RunningLoad | undefined
   #lookedAt = 0
 
   /**
@@ -161,19 +173,22 @@ export class ExecutionCache {
       const started = yield* Clock.currentTimeMillis
       const isHeld = (key: TraceKey) => this.#late?.load.names(key) === true
       const { held, plans } = this.#times.plan(missing, started, isHeld)
-      const running: Array<LoadPlan & LateLoad> = []
-      for (const plan of plans) {
-        const load = new ExecutionLoad(plan.missing, started)
-        running.push({ ...plan, load, fiber: yield* this.#start(store, load) })
-      }
+      const running: Array<LoadPlan & RunningLoad> = []
+      for (const plan of plans) running.push(yield* this.#start(store, plan))
       const unloaded = [held]
-      for (const { fiber, isPatient, load, patienceMs } of running) {
-        const left = started + patienceMs - (yield* Clock.currentTimeMillis)
+      // It grows meanwhile.
+      for (const one of running) {
+        const { fiber, load, patienceMs } = one
+        const left = load.startedAt + patienceMs - (yield* Clock.currentTimeMillis)
         yield* Effect.timeoutOption(Fiber.join(fiber), Math.max(0, left))
-        if (load.answer !== undefined) unloaded.push(yield* this.#arrived(load))
+        const parts = load.askedAt !== undefined && !load.hasCome ? apart(load.missing) : []
+        if (parts.length > 0) {
+          yield* Fiber.interrupt(fiber)
+          for (const part of parts) running.push(yield* this.#start(store, part))
+        } else if (load.answer !== undefined) unloaded.push(yield* this.#arrived(load))
         else {
           unloaded.push(load.missing)
-          yield* this.#goOn({ load, fiber }, isPatient)
+          yield* this.#goOn(one)
         }
       }
       return joined(unloaded)
@@ -182,17 +197,21 @@ export class ExecutionCache {
 
   readonly #start = Effect.fnUntraced(
     { self: this },
-    function* (store: TraceLookup, load: ExecutionLoad): Effect.fn.Return<LateLoad["fiber"]> {
+    function* (store: TraceLookup, plan: LoadPlan): Effect.fn.Return<LoadPlan & RunningLoad> {
+      const load = new ExecutionLoad(plan.missing, yield* Clock.currentTimeMillis)
       const { executions, spans } = load.missing
-      const asked = this.#visible.asked(store, this.#state.evictedBelow, ({ load: ask }) => {
-        load.isAsked = true
-        return ask(executions, spans)
-      })
-      return yield* asked.pipe(
+      const asked = this.#visible.asked(store, this.#state.evictedBelow, ({ load: ask }) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          load.askedAt = now
+          return ask(executions, spans)
+        })
+      )
+      const fiber = yield* asked.pipe(
         Effect.flatMap((loaded) => this.#checked(loaded)),
         this.#inTime(LOAD_TIMEOUT),
+        this.#turns.withPermits(1),
         Effect.map((answer) => {
-          load.answer = Option.flatten(answer)
+          load.answer = answer
         }),
         // A load that no chunk waits for may not be waited for without an end.
         Effect.ensuring(
@@ -202,17 +221,19 @@ export class ExecutionCache {
         ),
         Effect.forkChild
       )
+      return { ...plan, load, fiber }
     }
   )
 
   /** The chunk waits no longer: the load goes on without it, or ends. */
   readonly #goOn = Effect.fnUntraced(
     { self: this },
-    function* (late: LateLoad, isPatient: boolean): Effect.fn.Return<void> {
-      const { fiber, load } = late
-      // Where the view lags, that is no matter of what it is asked for.
-      if (!load.isAsked) return yield* Fiber.interrupt(fiber)
+    function* (late: LoadPlan & RunningLoad): Effect.fn.Return<void> {
+      const { fiber, isPatient, load, patienceMs } = late
       const now = yield* Clock.currentTimeMillis
+      // Where the view lags, or others had their turn, that is no matter of what it is asked for.
+      const hadItsTime = now - (load.askedAt ?? now) >= patienceMs / 2
+      if (!hadItsTime) return yield* Fiber.interrupt(fiber)
       if (isPatient) this.#times.usedUp(load.missing, now)
       if (isPatient && this.#late === undefined) {
         load.isLate = true
@@ -228,14 +249,15 @@ export class ExecutionCache {
   readonly #arrived = Effect.fnUntraced(
     { self: this },
     function* (load: ExecutionLoad): Effect.fn.Return<MissingExecutions> {
-      const { answer, missing } = load
-      if (answer === undefined || Option.isNone(answer)) {
-        this.#times.failed(missing, load.startedAt, yield* Clock.currentTimeMillis)
-        return missing
+      const { missing } = load
+      const answer = Option.getOrUndefined(load.answer ?? Option.none())
+      if (answer !== undefined) {
+        yield* inSlices(() => load.take(this.#state.traces, answer.entries, nowMicros()))
+        this.#times.succeeded(missing)
       }
-      yield* inSlices(() => load.take(this.#state.traces, answer.value, nowMicros()))
-      this.#times.succeeded(missing)
-      return NONE
+      const failed = selected(missing, ({ tenantId }) => answer?.wrong.has(tenantId) ?? true)
+      this.#times.failed(failed, load.startedAt, yield* Clock.currentTimeMillis)
+      return failed
     }
   )
 
@@ -278,29 +300,27 @@ export class ExecutionCache {
   )
 
   /**
-   * What was loaded as it is remembered; none where one of them is not as this service has written
-   * it: what the store says of that can't be continued.
+   * What was loaded as it is remembered, without what is not as this service has written it: what the
+   * store says of that can't be continued.
    */
-  #checked(
-    all: ReadonlyArray<LoadedExecution>
-  ): Effect.Effect<Option.Option<Array<ExecutionEntry>>> {
+  #checked(all: ReadonlyArray<LoadedExecution>): Effect.Effect<LoadAnswer> {
     const mac = this.#mac
-    const wrong: Array<string> = []
+    const wrong: Array<LoadedExecution> = []
     const checked = inSlices(function* () {
       const now = nowMicros()
       const entries: Array<ExecutionEntry> = []
       for (const loaded of all) {
         const entry = yield* checkedEntry(mac, loaded, now)
-        if (entry === undefined) wrong.push(`${loaded.tenantId}/${loaded.executionId}`)
+        if (entry === undefined) wrong.push(loaded)
         else entries.push(entry)
       }
-      return entries
+      return { entries, wrong: new Set(wrong.map(({ tenantId }) => tenantId)) }
     })
-    return Effect.flatMap(checked, (entries) =>
-      wrong.length === 0
-        ? Effect.succeed(Option.some(entries))
-        : Effect.as(Effect.logError(MESSAGE, { executions: wrong }), Option.none())
-    )
+    return Effect.tap(checked, () => {
+      if (wrong.length === 0) return Effect.void
+      const executions = wrong.map(({ executionId, tenantId }) => `${tenantId}/${executionId}`)
+      return Effect.logError(MESSAGE, { executions })
+    })
   }
 
   #stored(

@@ -1,8 +1,9 @@
 /**
- * Which executions are asked for, and how long a chunk waits for them: what takes long, or fails, holds
- * up no others. Asks nothing itself.
+ * Which executions are asked for, and how long a chunk waits for them: what takes long, or fails,
+ * holds up no other tenants. All are asked for together, and those of each tenant by themselves where
+ * that is not quick. Asks nothing itself.
  */
-import type { Option } from "effect"
+import { Option } from "effect"
 import type { Sliced } from "../../../domain/Slices.ts"
 import type { TraceKey } from "../../../ports/TraceStore.ts"
 import { keyText, type MissingExecutions } from "./MissingExecutions.ts"
@@ -11,12 +12,11 @@ import type { TraceState } from "./TraceState.ts"
 
 /** Milliseconds that a chunk waits for the store: the audit commands after it wait too. */
 const PATIENCE_MS = 2_000
+/** The same for several tenants together, and then for each of them by itself. */
+const SHARED_PATIENCE_MS = PATIENCE_MS / 2
 /** The same for a tenant that has used it up, and milliseconds until it has its patience again. */
 const BRIEF_PATIENCE_MS = 500
 const BRIEF_FOR_MS = 20_000
-/** Such tenants are asked for one by one, in so many groups at most; the others together. */
-const BRIEF_GROUPS = 8
-const PATIENT = -1
 /** What has failed is asked for again after so many times what that has taken, and milliseconds at most. */
 const BACK_OFF = 4
 const BACK_OFF_MAX_MS = 30_000
@@ -30,7 +30,7 @@ export const keysIn = ({ executions, spans }: MissingExecutions): ReadonlyArray<
 
 const textOf = ({ id, tenantId }: TraceKey): string => keyText(tenantId, id)
 
-const selected = (
+export const selected = (
   { executions, spans }: MissingExecutions,
   isWanted: (key: TraceKey) => boolean
 ): MissingExecutions => ({ executions: executions.filter(isWanted), spans: spans.filter(isWanted) })
@@ -39,6 +39,29 @@ export const joined = (all: ReadonlyArray<MissingExecutions>): MissingExecutions
   executions: all.flatMap(({ executions }) => executions),
   spans: all.flatMap(({ spans }) => spans)
 })
+
+const keyCount = ({ executions, spans }: MissingExecutions): number =>
+  executions.length + spans.length
+
+/** One for each tenant, those of few ids first. */
+const byTenant = (missing: MissingExecutions): ReadonlyArray<MissingExecutions> => {
+  const tenantOf = ({ tenantId }: TraceKey): string => tenantId
+  const executions = Map.groupBy(missing.executions, tenantOf)
+  const spans = Map.groupBy(missing.spans, tenantOf)
+  return [...new Set([...executions.keys(), ...spans.keys()])]
+    .map((tenantId) => ({
+      executions: executions.get(tenantId) ?? [],
+      spans: spans.get(tenantId) ?? []
+    }))
+    .sort((one, other) => keyCount(one) - keyCount(other))
+}
+
+/** What the store has answered. */
+export interface LoadAnswer {
+  readonly entries: ReadonlyArray<ExecutionEntry>
+  /** Tenants of which an execution is not as this service has written it. */
+  readonly wrong: ReadonlySet<string>
+}
 
 /** One question to the store, on its way. */
 export class ExecutionLoad {
@@ -49,15 +72,20 @@ export class ExecutionLoad {
   readonly #left = new Set<string>()
   /** No chunk waits for it any more. */
   isLate = false
-  /** The view had caught up, and the store was asked. */
-  isAsked = false
+  /** When the view had caught up, and the store was asked. */
+  askedAt: number | undefined
   /** Undefined until it is over: then what has come, or none where that failed. */
-  answer: Option.Option<ReadonlyArray<ExecutionEntry>> | undefined
+  answer: Option.Option<LoadAnswer> | undefined
 
   constructor(missing: MissingExecutions, startedAt: number) {
     this.missing = missing
     this.startedAt = startedAt
     this.#named = new Set(keysIn(missing).map(textOf))
+  }
+
+  /** It is over and has not failed. */
+  get hasCome(): boolean {
+    return this.answer !== undefined && Option.isSome(this.answer)
   }
 
   names(key: TraceKey): boolean {
@@ -95,6 +123,13 @@ export interface LoadPlan {
   readonly isPatient: boolean
 }
 
+/** One for each tenant of a load that takes long or has failed; none where it is of one tenant. */
+export const apart = (missing: MissingExecutions): ReadonlyArray<LoadPlan> => {
+  const parts = byTenant(missing)
+  if (parts.length < 2) return []
+  return parts.map((own) => ({ missing: own, patienceMs: SHARED_PATIENCE_MS, isPatient: true }))
+}
+
 /** Times are milliseconds of one clock. */
 export class LoadTimes {
   /** By execution or span, until when it is not asked for. */
@@ -113,20 +148,15 @@ export class LoadTimes {
     isHeld: (key: TraceKey) => boolean
   ): { readonly held: MissingExecutions; readonly plans: ReadonlyArray<LoadPlan> } {
     const isAsked = (key: TraceKey) => !(isHeld(key) || this.isHeldBack(key, now))
-    const groups = new Map<string, number>()
-    const groupOf = ({ tenantId }: TraceKey): number => {
-      const isBrief = now < (this.#brief.get(tenantId) ?? 0)
-      if (isBrief && !groups.has(tenantId)) groups.set(tenantId, groups.size % BRIEF_GROUPS)
-      return groups.get(tenantId) ?? PATIENT
-    }
-    const asked = selected(missing, isAsked)
-    const executions = Map.groupBy(asked.executions, groupOf)
-    const spans = Map.groupBy(asked.spans, groupOf)
-    const plans = [...new Set([...executions.keys(), ...spans.keys()])].map((group) => ({
-      missing: { executions: executions.get(group) ?? [], spans: spans.get(group) ?? [] },
-      patienceMs: group === PATIENT ? PATIENCE_MS : BRIEF_PATIENCE_MS,
-      isPatient: group === PATIENT
-    }))
+    const isBrief = ({ tenantId }: TraceKey) => now < (this.#brief.get(tenantId) ?? 0)
+    const together = selected(missing, (key) => isAsked(key) && !isBrief(key))
+    const tenants = byTenant(together).length
+    const patienceMs = tenants > 1 ? SHARED_PATIENCE_MS : PATIENCE_MS
+    const brief = byTenant(selected(missing, (key) => isAsked(key) && isBrief(key)))
+    const plans = [
+      ...(tenants > 0 ? [{ missing: together, patienceMs, isPatient: true }] : []),
+      ...brief.map((own) => ({ missing: own, patienceMs: BRIEF_PATIENCE_MS, isPatient: false }))
+    ]
     return { held: selected(missing, (key) => !isAsked(key)), plans }
   }
 

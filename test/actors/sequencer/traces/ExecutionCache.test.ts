@@ -16,7 +16,7 @@ import {
 import { EventLog, type LogReader, type LogRecord } from "../../../../src/ports/EventLog.ts"
 import { StoreUnavailable } from "../../../../src/ports/EventStore.ts"
 import { FactMac } from "../../../../src/ports/FactMac.ts"
-import type { LoadedExecution, StoredEvent } from "../../../../src/ports/TraceStore.ts"
+import type { LoadedExecution, StoredEvent, TraceKey } from "../../../../src/ports/TraceStore.ts"
 import { bodies, FactChain, markedFact } from "../../../adapters/clickhouse/support/StoredFacts.ts"
 import { ingestCommand } from "../../../support/Events.ts"
 import { loadedFact, withoutDetails } from "../../../support/StoredTraces.ts"
@@ -55,9 +55,9 @@ class World {
   readonly loads: Array<unknown> = []
   readonly #records: Array<LogRecord> = []
   duringLoad: () => void = () => undefined
-  /** Of each load. */
-  takes: Duration.Input = 0
-  fails = false
+  /** Of each load, or of those that name an execution of a tenant. */
+  takes: Duration.Input | ((tenants: ReadonlySet<string>) => Duration.Input) = 0
+  fails: boolean | ((tenants: ReadonlySet<string>) => boolean) = false
   stored: ReadonlyArray<LoadedExecution> = []
 
   say(progress: Partial<Progress>): void {
@@ -89,13 +89,16 @@ class World {
   readonly store = {
     position: () => Effect.succeed({ offset: 9 }),
     storedEvents: () => Effect.succeed(this.events),
-    load: (executions: unknown, spans: unknown) =>
+    load: (executions: ReadonlyArray<TraceKey>, spans: ReadonlyArray<TraceKey>) =>
       Effect.gen({ self: this }, function* () {
         this.loads.push({ executions, spans })
         this.duringLoad()
-        const { stored } = this
-        yield* Effect.sleep(this.takes)
-        if (this.fails) return yield* new StoreUnavailable({ operation: "load", cause: "away" })
+        const { fails, takes } = this
+        const tenants = new Set([...executions, ...spans].map(({ tenantId }) => tenantId))
+        const stored = this.stored.filter(({ tenantId }) => tenants.has(tenantId))
+        yield* Effect.sleep(typeof takes === "function" ? takes(tenants) : takes)
+        if (typeof fails === "function" ? fails(tenants) : fails)
+          return yield* new StoreUnavailable({ operation: "load", cause: "away" })
         return stored
       })
   } as unknown as TraceLookup
@@ -243,7 +246,7 @@ describe("executions that take long to be loaded", () => {
   const ofRun = [commandOf(TENANT, startSpan("run", "fresh", { fresh: true }))]
 
   /** A cache on a store of which each load takes so long. */
-  const slowly = (takes: Duration.Input, more: Partial<World> = {}) => {
+  const slowly = (takes: World["takes"], more: Partial<World> = {}) => {
     const world = Object.assign(new World(), { takes, stored: [storedRun()] }, more)
     world.say({ traces_next: 9 })
     const state = stateThatForgot(5)
@@ -318,6 +321,66 @@ describe("executions that take long to be loaded", () => {
       assert.deepStrictEqual(yield* waited([also]), [nothing, 1_000])
     })
   )
+
+  describe("beside those of other tenants", () => {
+    const small = commandOf("other", startSpan("small", "fresh", { fresh: true }))
+    const both = [...ofRun, small]
+    const isSlow = (tenants: ReadonlySet<string>) => tenants.has(TENANT)
+    const joint = {
+      executions: [named("run"), named("small", "other")].flatMap(({ executions }) => executions),
+      spans: []
+    }
+
+    it.effect("hold up none of them, in the same chunk or later", () =>
+      Effect.gen(function* () {
+        const { prepare, waited, world } = yield* slowly((tenants) =>
+          isSlow(tenants) ? "50 seconds" : "900 millis"
+        )
+        yield* Effect.forkChild(TestClock.adjust("2 seconds"))
+        assert.deepStrictEqual(yield* prepare(both), named("run"))
+        assert.deepStrictEqual(world.loads, [joint, named("run"), named("small", "other")])
+        // It has its patience still, and the other one goes on.
+        assert.deepStrictEqual(yield* waited([small]), [nothing, 900])
+        assert.deepStrictEqual(yield* prepare(ofRun), named("run"))
+        yield* TestClock.adjust("1 minute")
+        assert.deepStrictEqual(yield* prepare(ofRun), nothing)
+      })
+    )
+
+    it.effect("fail alone", () =>
+      Effect.gen(function* () {
+        const { waited, world } = yield* slowly("10 millis", { fails: isSlow })
+        assert.deepStrictEqual(yield* waited(both), [named("run"), 20])
+        assert.deepStrictEqual(world.loads, [joint, named("run"), named("small", "other")])
+      })
+    )
+
+    it.effect("are refused alone where one is not what this service has written", () =>
+      Effect.gen(function* () {
+        const genuine = storedRun()
+        const marked = genuine.marked.map((fact) => ({ ...fact, mac: "" }))
+        const { waited, world } = yield* slowly(0, { stored: [{ ...genuine, marked }] })
+        assert.deepStrictEqual(yield* waited(both), [named("run"), 0])
+        assert.deepStrictEqual(world.loads, [joint])
+      })
+    )
+
+    it.effect("are asked for by themselves, so many at once, however many tenants wait", () =>
+      Effect.gen(function* () {
+        const { waited, world } = yield* slowly(({ size }) =>
+          size > 1 ? "50 seconds" : "400 millis"
+        )
+        const tenants = Array.from({ length: 20 }, (_, at) => `tenant-${at}`)
+        const chunk = tenants.map((tenantId) => commandOf(tenantId, startExecution("run")))
+        const [unloaded, waitedFor] = yield* waited(chunk)
+        assert.strictEqual(waitedFor, 2_000)
+        // Two rounds of eight: the others had no time, and have lost none of their patience.
+        assert.lengthOf(unloaded.executions, 4)
+        world.takes = "900 millis"
+        assert.deepStrictEqual(yield* waited(chunk.slice(16)), [nothing, 900])
+      })
+    )
+  })
 
   it.effect("are not asked for again at once when that has failed", () =>
     Effect.gen(function* () {
