@@ -20,8 +20,12 @@ import type {
   LogUnavailable,
   OffsetOutOfRange
 } from "../../../ports/EventLog.ts"
-import type { StoreResult } from "../../../ports/EventStore.ts"
-import type { LoadedExecution, StoredEvent, TraceKey } from "../../../ports/TraceStore.ts"
+import type {
+  LoadedExecution,
+  SoughtEvents,
+  StoredEvent,
+  TraceKey
+} from "../../../ports/TraceStore.ts"
 import type { SequencerState } from "../SequencerState.ts"
 import type { ReceivedCommand } from "../SequencerStep.ts"
 import {
@@ -45,8 +49,8 @@ import type { ExecutionEntry } from "./TraceEntry.ts"
 import { EVICTED_ENTRIES_MAX } from "./TraceState.ts"
 import { type TraceLookup, VisibleStore } from "./VisibleStore.ts"
 
-/** Time that a chunk waits for the store: the audit commands after it wait too. */
-const LOOK_UP_TIMEOUT = "2 seconds"
+/** Milliseconds that a chunk waits for the store: the audit commands after it wait too. */
+const LOOK_UP_TIMEOUT_MS = 2_000
 /** Time after which a load is given up that no chunk waits for. */
 const LOAD_TIMEOUT = "1 minute"
 /** Loads that are under way: each may hold as much as the store answers at most. */
@@ -71,23 +75,31 @@ export interface PreparedTraces {
 
 const NO_EVENTS: ReadonlySet<string> = new Set()
 
-/**
- * The keys of events that the store holds, or undefined if one of them is not as this service has
- * written it; one in a step.
- */
-function* keysOf(
-  mac: RecordMac,
-  events: ReadonlyArray<StoredEvent>
-): Sliced<ReadonlySet<string> | undefined> {
+const keyOfSought = ({ executionId: id, tenantId }: SoughtEvents): TraceKey => ({ tenantId, id })
+
+interface EventsAnswer {
+  readonly keys: ReadonlySet<string>
+  /** Tenants of which an event is not as this service has written it. */
+  readonly wrong: ReadonlySet<string>
+}
+
+/** The keys of events that the store holds; one in a step. */
+function* keysOf(mac: RecordMac, events: ReadonlyArray<StoredEvent>): Sliced<EventsAnswer> {
   const keys = new Set<string>()
+  const wrong = new Set<string>()
   for (const { body, marked } of events) {
     const fact = parseFact(body)
-    if (fact?.type !== "span.event" || fact.hash !== marked.hash) return undefined
-    if (!holdsItsHashes(fact) || !isMarked(mac, marked)) return undefined
-    keys.add(traceEventKeyOf(fact.tenant_id, fact.event_id))
+    const isEvent =
+      fact?.type === "span.event"
+      && fact.tenant_id === marked.tenantId
+      && fact.hash === marked.hash
+      && holdsItsHashes(fact)
+      && isMarked(mac, marked)
+    if (isEvent) keys.add(traceEventKeyOf(fact.tenant_id, fact.event_id))
+    else wrong.add(marked.tenantId)
     yield
   }
-  return keys
+  return { keys, wrong }
 }
 
 const MESSAGE = "AN EXECUTION IS NOT STORED AS IT WAS WRITTEN: alk rebuild-view mends it"
@@ -279,23 +291,47 @@ export class ExecutionCache {
       const { upTo } = forgottenEvents
       const holds = (key: string) => dedup.find(key) !== undefined
       const sought = upTo === 0 ? [] : soughtEventsOf(traces, commands, upTo, holds)
-      const keys = sought.map(({ executionId: id, tenantId }): TraceKey => ({ tenantId, id }))
+      const keys = sought.map(keyOfSought)
       const unknown = { executions: keys, storedEvents: NO_EVENTS }
       if (keys.length === 0 || store === undefined) return unknown
       const now = yield* Clock.currentTimeMillis
-      const isHeldBack = (_: unknown, at: number) => this.#times.isHeldBack(keys[at]!, now)
-      const asked = sought.filter((one, at) => !isHeldBack(one, at))
-      if (asked.length === 0) return unknown
-      let isAsked = false
-      const storedEvents = yield* this.#stored(store, upTo, (lookup) => {
-        isAsked = true
-        return lookup.storedEvents(asked)
+      const asked = sought.filter((_, at) => !this.#times.isHeldBack(keys[at]!, now))
+      const answers = asked.length === 0 ? [] : yield* this.#askForEvents(store, upTo, asked)
+      const stored = answers.flatMap(({ answer }) => (answer === undefined ? [] : [answer]))
+      const known = new Set(
+        answers.flatMap(({ answer, sought: own }) =>
+          answer === undefined ? [] : own.filter(({ tenantId }) => !answer.wrong.has(tenantId))
+        )
+      )
+      const failed = answers.flatMap(({ isAsked, sought: own }) =>
+        isAsked ? own.filter((one) => !known.has(one)).map(keyOfSought) : []
+      )
+      const after = yield* Clock.currentTimeMillis
+      this.#times.failed({ executions: failed, spans: [] }, now, after)
+      return {
+        executions: sought.filter((one) => !known.has(one)).map(keyOfSought),
+        storedEvents: new Set(stored.flatMap((answer) => [...answer.keys]))
+      }
+    }
+  )
+
+  /** All together, and those of each tenant by themselves where that takes long or fails. */
+  readonly #askForEvents = Effect.fnUntraced(
+    { self: this },
+    function* (store: TraceLookup, upTo: number, sought: ReadonlyArray<SoughtEvents>) {
+      const parts = [...Map.groupBy(sought, ({ tenantId }) => tenantId).values()]
+      const isShared = parts.length > 1
+      const time = isShared ? LOOK_UP_TIMEOUT_MS / 2 : LOOK_UP_TIMEOUT_MS
+      const together = yield* this.#stored(store, upTo, sought, time)
+      if (!isShared || !together.isAsked || together.answer !== undefined) return [together]
+      const until = (yield* Clock.currentTimeMillis) + time
+      const each = Effect.fnUntraced({ self: this }, function* (own: ReadonlyArray<SoughtEvents>) {
+        const left = until - (yield* Clock.currentTimeMillis)
+        // With less than half of the time it could not be told whether it takes long.
+        if (left < time / 2) return { sought: own, isAsked: false, answer: undefined }
+        return yield* this.#stored(store, upTo, own, left)
       })
-      if (storedEvents !== undefined) return { executions: keys.filter(isHeldBack), storedEvents }
-      if (!isAsked) return unknown
-      const failed = keys.filter((key, at) => !isHeldBack(key, at))
-      this.#times.failed({ executions: failed, spans: [] }, now, yield* Clock.currentTimeMillis)
-      return unknown
+      return yield* Effect.forEach(parts, each, { concurrency: LOADS_AT_ONCE })
     }
   )
 
@@ -323,19 +359,21 @@ export class ExecutionCache {
     })
   }
 
-  #stored(
-    store: TraceLookup,
-    upTo: number,
-    ask: (store: TraceLookup) => StoreResult<ReadonlyArray<StoredEvent>>
-  ) {
-    return this.#visible.asked(store, upTo, ask).pipe(
+  #stored(store: TraceLookup, upTo: number, sought: ReadonlyArray<SoughtEvents>, timeMs: number) {
+    let isAsked = false
+    const asked = this.#visible.asked(store, upTo, (lookup) => {
+      isAsked = true
+      return lookup.storedEvents(sought)
+    })
+    return asked.pipe(
       Effect.flatMap((events) => inSlices(() => keysOf(this.#mac, events))),
-      this.#inTime(LOOK_UP_TIMEOUT),
-      Effect.flatMap((keys) =>
-        Option.isSome(keys) && keys.value === undefined
-          ? Effect.as(Effect.logError(MESSAGE), undefined)
-          : Effect.succeed(Option.getOrUndefined(keys))
-      )
+      this.#inTime(timeMs),
+      Effect.tap((answer) =>
+        Option.isSome(answer) && answer.value.wrong.size > 0
+          ? Effect.logError(MESSAGE)
+          : Effect.void
+      ),
+      Effect.map((answer) => ({ sought, isAsked, answer: Option.getOrUndefined(answer) }))
     )
   }
 

@@ -16,7 +16,12 @@ import {
 import { EventLog, type LogReader, type LogRecord } from "../../../../src/ports/EventLog.ts"
 import { StoreUnavailable } from "../../../../src/ports/EventStore.ts"
 import { FactMac } from "../../../../src/ports/FactMac.ts"
-import type { LoadedExecution, StoredEvent, TraceKey } from "../../../../src/ports/TraceStore.ts"
+import type {
+  LoadedExecution,
+  SoughtEvents,
+  StoredEvent,
+  TraceKey
+} from "../../../../src/ports/TraceStore.ts"
 import { bodies, FactChain, markedFact } from "../../../adapters/clickhouse/support/StoredFacts.ts"
 import { ingestCommand } from "../../../support/Events.ts"
 import { loadedFact, withoutDetails } from "../../../support/StoredTraces.ts"
@@ -463,6 +468,55 @@ describe("events that the window of duplicates may have forgotten", () => {
       yield* Effect.forkChild(TestClock.adjust("2 seconds"))
       yield* cache.prepare(again)
       assert.strictEqual(lookUps, 2)
+    }).pipe(Effect.provide(world.log))
+  })
+
+  it.effect("are known where only those of another tenant can't be looked up", () => {
+    const world = new World()
+    world.say({ traces_next: 9 })
+    return Effect.gen(function* () {
+      const log = yield* EventLog
+      const others = new FactChain("other")
+      others.start("run")
+      others.span("run", "span")
+      const event = others.event("run", "span", 1)
+      others.endSpan("run", "span")
+      others.end("run")
+      const facts = bodies(others.all.filter(({ type }) => type !== "span.event")).map(loadedFact)
+      const marked = others.all.map((fact) => markedFact(fact))
+      const [{ command }] = again as readonly [Extract<ReceivedCommand, { command: unknown }>]
+      const both = [
+        ...again,
+        { offset: 1, value: null, command: { ...command, tenantId: "other" } }
+      ]
+      const right = { body: withoutDetails(event.body), marked: markedFact(event) }
+      const unavailable = new StoreUnavailable({ operation: "storedEvents", cause: "away" })
+      const answers = {
+        "long to come": Effect.never,
+        "a failure": Effect.fail(unavailable),
+        "not what was written": Effect.succeed([{ body, marked: { ...genuine, mac: "" } }, right])
+      }
+      for (const [name, ofBoth] of Object.entries(answers)) {
+        const storedEvents = (sought: ReadonlyArray<SoughtEvents>) =>
+          sought.some(({ tenantId }) => tenantId === TENANT) ? ofBoth : Effect.succeed([right])
+        const state = stateThatForgot(0)
+        assert.isTrue(takeLoaded(state.traces, storedRun()))
+        assert.isTrue(
+          takeLoaded(state.traces, { tenantId: "other", executionId: "run", facts, marked })
+        )
+        const forgetful = { ...state, forgottenEvents: new ForgottenEvents(9) }
+        const store = { ...world.store, storedEvents }
+        const cache = new ExecutionCache(log, world.reader, forgetful, store, mac)
+        yield* Effect.forkChild(TestClock.adjust("2 seconds"))
+        assert.deepStrictEqual(
+          yield* cache.prepare(both),
+          {
+            unloaded: { executions: [{ tenantId: TENANT, id: "run" }], spans: [] },
+            storedEvents: new Set([traceEventKeyOf("other", "event-run-1")])
+          },
+          name
+        )
+      }
     }).pipe(Effect.provide(world.log))
   })
 
