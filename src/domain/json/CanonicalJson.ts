@@ -29,31 +29,6 @@ export const quote = (text: string): string => {
   return `"${text}"`
 }
 
-/**
- * True if the engine's own serialisation is canonical: keys already in the order of RFC 8785, all
- * numbers finite.
- */
-const isInOrder = (value: object): boolean => {
-  if (Array.isArray(value)) {
-    for (const element of value as ReadonlyArray<unknown>) {
-      if (!isPlainOrInOrder(element)) return false
-    }
-    return true
-  }
-  let previous: string | undefined
-  for (const key in value) {
-    if (previous !== undefined && key < previous) return false
-    previous = key
-    if (!isPlainOrInOrder((value as Record<string, unknown>)[key])) return false
-  }
-  return true
-}
-
-const isPlainOrInOrder = (value: unknown): boolean => {
-  if (typeof value === "number") return Number.isFinite(value)
-  return typeof value !== "object" || value === null || isInOrder(value)
-}
-
 const writeNumber = (value: number): string => {
   if (!Number.isFinite(value)) throw new NotCanonicalizable(`${value} is no JSON number`)
   return String(value)
@@ -109,6 +84,53 @@ const write = (value: JsonValue): string => {
  */
 export const flat = (json: string): string => (json.charCodeAt(0) === 0 ? "" : json)
 
+/** A value counts as so many characters beside its texts and names. */
+const VALUE_LENGTH = 8
+
+/** One look at a value. */
+interface Look {
+  /** Of the characters of a step; below 0 for a value that is long or deep. */
+  left: number
+  /**
+   * True if the engine's own text is canonical, of what was looked at: keys already in the order of
+   * RFC 8785, all numbers finite.
+   */
+  isInOrder: boolean
+}
+
+/** Nothing more is to be learned: it is too long, or its length is not asked for. */
+const isOver = ({ isInOrder, left }: Look): boolean => left < 0 || (!isInOrder && left === Infinity)
+
+const lookAt = (value: unknown, levels: number, look: Look): void => {
+  look.left -= VALUE_LENGTH
+  if (typeof value === "string") look.left -= value.length
+  else if (typeof value === "number") look.isInOrder &&= Number.isFinite(value)
+  if (typeof value !== "object" || value === null) return
+  if (levels === 0) look.left = -1
+  else if (Array.isArray(value)) {
+    for (let index = 0; index < value.length && !isOver(look); index++) {
+      lookAt(value[index], levels - 1, look)
+    }
+  } else lookAtMembers(value, levels, look)
+}
+
+const lookAtMembers = (value: object, levels: number, look: Look): void => {
+  let previous = ""
+  for (const key in value) {
+    if (key < previous) look.isInOrder = false
+    previous = key
+    look.left -= key.length
+    lookAt((value as JsonObject)[key], levels - 1, look)
+    if (isOver(look)) return
+  }
+}
+
+const isInOrder = (value: object): boolean => {
+  const look = { left: Infinity, isInOrder: true }
+  lookAt(value, Infinity, look)
+  return look.isInOrder
+}
+
 /** The engine's text of a value whose members are in order. */
 const writeInOrder = (value: JsonValue): string => {
   const text = JSON.stringify(value)
@@ -127,41 +149,6 @@ const STEP_LENGTH = 65_536
 
 /** Levels of a value that is looked at as a whole before it is written. */
 const SMALL_LEVELS = 4
-
-/** A value counts as so many characters beside its texts and names. */
-const VALUE_LENGTH = 8
-
-/** One look at a value, which ends where `left` is below 0. */
-interface Look {
-  /** Of the characters of a step; below 0 for a value that is long or deep. */
-  left: number
-  /** As isInOrder, of what was looked at. */
-  isInOrder: boolean
-}
-
-const lookAt = (value: unknown, levels: number, look: Look): void => {
-  look.left -= VALUE_LENGTH
-  if (typeof value === "string") look.left -= value.length
-  else if (typeof value === "number") look.isInOrder &&= Number.isFinite(value)
-  if (typeof value !== "object" || value === null) return
-  if (levels === 0) look.left = -1
-  else if (Array.isArray(value)) {
-    for (let index = 0; index < value.length && look.left >= 0; index++) {
-      lookAt(value[index], levels - 1, look)
-    }
-  } else lookAtMembers(value, levels, look)
-}
-
-const lookAtMembers = (value: object, levels: number, look: Look): void => {
-  let previous = ""
-  for (const key in value) {
-    if (key < previous) look.isInOrder = false
-    previous = key
-    look.left -= key.length
-    lookAt((value as JsonObject)[key], levels - 1, look)
-    if (look.left < 0) return
-  }
-}
 
 /** What is left of the step that is written. */
 interface Pace {
