@@ -1,6 +1,6 @@
 /**
  * What distinguishes a running process from another one with the same number later: pid and start
- * time. It reads /proc, or asks `ps` where there is none.
+ * time. It reads /proc, or asks `ps` on systems without it.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"

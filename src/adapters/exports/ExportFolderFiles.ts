@@ -81,7 +81,7 @@ const writeWhole = async (path: string, text: string): Promise<void> => {
   }
 }
 
-/** Makes the folder of a tenant where there is none. */
+/** Makes the folder of a tenant if it is missing. */
 const makeFolder = async (path: string): Promise<void> => {
   await fs.mkdir(path, { recursive: true, mode: FOLDER_MODE })
   if ((await fs.lstat(path)).isSymbolicLink()) throw new Error(`${path} is a link: remove it`)

@@ -3,8 +3,9 @@
  * before one that says that it was erased, the pieces of large values among them. Only a fact that
  * continues its chain and recomputes counts.
  */
-import { firstAbove } from "../FirstAbove.ts"
+
 import type { RecordFate, TransactionOutcome } from "../records/RecordFate.ts"
+import { firstAbove } from "../SortedLists.ts"
 import { eraseFact, parseFact, recomputeFact } from "../traces/FactText.ts"
 import type { TraceFact } from "../traces/TraceFact.ts"
 import { ChainOrder, type ForgettingTopic, madeIn, type TopicRecord } from "./ForgettingTopic.ts"

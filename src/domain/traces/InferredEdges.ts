@@ -8,6 +8,7 @@
 import { Schema } from "effect"
 import { addTo } from "../Lists.ts"
 import type { Sliced } from "../Slices.ts"
+import { countWhile } from "../SortedLists.ts"
 import { type GraphHints, hintsOf } from "./GraphHints.ts"
 import {
   childrenOf,
@@ -83,18 +84,6 @@ class Findings {
     this.edges.push(found)
     return true
   }
-}
-
-/** The number of items at the start of a list of which something holds; of no later one it does. */
-const countWhile = <A>(list: ReadonlyArray<A>, holds: (one: A) => boolean): number => {
-  let from = 0
-  let to = list.length
-  while (from < to) {
-    const middle = (from + to) >>> 1
-    if (holds(list[middle]!)) from = middle + 1
-    else to = middle
-  }
-  return from
 }
 
 /** A span and what its metadata says. */

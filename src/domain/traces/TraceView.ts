@@ -3,7 +3,7 @@
  * show them. Facts come in the order of their numbers; nothing is decided here, the sequencer has.
  */
 
-import { firstAbove } from "../FirstAbove.ts"
+import { firstAbove } from "../SortedLists.ts"
 import { type SaidFact, spanOf, syntheticRootOf } from "./ShownSpans.ts"
 import type { TraceFact } from "./TraceFact.ts"
 import type { Execution, Span, TraceEvent } from "./TraceResources.ts"

@@ -261,7 +261,7 @@ const partitionsIn = (registry: ReadonlyMap<string, BackupRecord>): number | und
 
 /**
  * The registry and the changelog of the partition that writes it, at a moment at which it did not
- * change. Where there is none the registry is some milliseconds ahead.
+ * change. If it changes all the time, the registry is some milliseconds ahead.
  */
 const cutRegistry = Effect.fnUntraced(function* (taking: Taking) {
   const { log } = taking.source

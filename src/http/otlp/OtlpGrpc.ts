@@ -39,10 +39,10 @@ import { reachableUrl } from "../server/HttpListener.ts"
 import { requestAnswered } from "../server/Metrics.ts"
 import { RequestTurns } from "../server/RequestTurns.ts"
 import { CurrentServerTimes } from "../server/ServerTimes.ts"
+import { OpenLimit } from "./OpenLimit.ts"
 import { PROTOBUF_TYPE, type Refusal, refusalStatus } from "./OtlpEncoding.ts"
 import { OtlpGrpcListener } from "./OtlpGrpcListener.ts"
 import { type Receiving, receivingOf } from "./Receiving.ts"
-import { Shares } from "./Shares.ts"
 
 /** The methods, and where the same is taken over HTTP. */
 const routes: Readonly<Record<string, string>> = {
@@ -195,7 +195,7 @@ const unaryHandler =
 interface Door {
   readonly keys: Keys["Service"]
   readonly failed: FailedCredentials["Service"]
-  readonly calls: Shares
+  readonly calls: OpenLimit
   readonly turns: RequestTurns
 }
 
@@ -351,7 +351,7 @@ const listening = (
 
 /** Hands connections on, but for those that are too many. */
 const listenerFor = (injector: ConnectionInjector): SocketServer => {
-  const connections = new Shares(CONNECTIONS)
+  const connections = new OpenLimit(CONNECTIONS)
   return createServer((socket) => {
     const close = connections.open(clientNetwork(socket.remoteAddress ?? ""))
     if (close === undefined) return void socket.destroy()
@@ -408,7 +408,7 @@ const serve = Effect.fnUntraced(function* (app: App, port: number) {
   const door: Door = {
     keys: yield* Keys,
     failed: yield* FailedCredentials,
-    calls: new Shares(CALLS),
+    calls: new OpenLimit(CALLS),
     turns: new RequestTurns()
   }
   const { stalledMs } = yield* CurrentServerTimes

@@ -370,7 +370,7 @@ export class ExecutionCache {
       this.#inTime(timeMs),
       Effect.tap((answer) =>
         Option.isSome(answer) && answer.value.wrong.size > 0
-          ? Effect.logError(MESSAGE)
+          ? Effect.logError(MESSAGE, { tenants: [...answer.value.wrong] })
           : Effect.void
       ),
       Effect.map((answer) => ({ sought, isAsked, answer: Option.getOrUndefined(answer) }))

@@ -3,7 +3,7 @@
  * domain's to say; here its row replaces the old one, which is then deleted.
  */
 import { Effect } from "effect"
-import { firstAbove } from "../../../domain/FirstAbove.ts"
+import { firstAbove } from "../../../domain/SortedLists.ts"
 import { eraseFact, parseFact } from "../../../domain/traces/FactText.ts"
 import type { ExecutionErasure, FactRow, TraceStore } from "../../../ports/TraceStore.ts"
 import type { Parameters, Statement } from "../client/Parameters.ts"
